@@ -1,0 +1,1 @@
+"""Speed, measured side by side in one run; run as ``python -m benchmarks.NAME``."""

@@ -1,0 +1,308 @@
+"""The caller's end: evaluate submissions on a host that all evaluators of this process share."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import math
+import os
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from typing import Union
+
+from gym_kernel.errors import ConfigurationError, DeviceUnavailable, EvaluatorError, TaskError
+from gym_kernel.evaluator.briefing import Briefing
+from gym_kernel.evaluator.device_choice import resolve_device
+from gym_kernel.evaluator.framing import ChannelClosed, ChannelTimeout, FrameError
+from gym_kernel.evaluator.host_process import HostProcess
+from gym_kernel.evaluator.messages import (
+    Brief,
+    BriefingReady,
+    Evaluate,
+    Failure,
+    FailureCause,
+    Greeting,
+    Request,
+    VerdictReady,
+)
+from gym_kernel.evaluator.status import Status
+from gym_kernel.evaluator.submission import Submission, extract_code
+from gym_kernel.evaluator.verdict import Verdict
+from gym_kernel.tasks.task import Task
+
+__all__ = ["Evaluator", "EvaluatorConfig"]
+
+_STANDBY_WORKERS = 2
+_TRIES = 2
+# A queue of many slow submissions is legitimate, a day of silence is not.
+_ANSWER_LIMIT_S = 24 * 3600.0
+
+_Answer = Union[VerdictReady, BriefingReady]
+
+
+@dataclass(frozen=True)
+class EvaluatorConfig:
+    """How submissions are evaluated.
+
+    Attributes:
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+        isolation: ``"auto"``, or a tier that must be had.
+        timeout_s: Seconds that one submission may spend on loading, compiling and running; queues do not count.
+        record_dir: Folder for one line of JSON per evaluation, or ``None``.
+        evaluation_seed: Root of the judge's seeds for a replay; ``None`` draws them from the operating system.
+
+    Raises:
+        ConfigurationError: A value is out of its domain.
+    """
+
+    device: str = "auto"
+    isolation: str = "auto"
+    timeout_s: float = 300.0
+    record_dir: str | None = None
+    evaluation_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
+            raise ConfigurationError(f"timeout_s={self.timeout_s!r} must be a positive number of seconds.")
+        if self.evaluation_seed is not None and not 0 <= self.evaluation_seed < 1 << 62:
+            raise ConfigurationError(
+                f"evaluation_seed={self.evaluation_seed!r} must be in [0, 2**62) or None."
+            )
+        if self.device not in ("auto", "cpu") and not self.device.startswith("cuda"):
+            raise ConfigurationError(
+                f"device={self.device!r} is not known; pass 'auto', 'cpu', 'cuda' or 'cuda:1'."
+            )
+
+
+class Evaluator:
+    """Evaluates submissions. Starts nothing until it is asked something; safe to use from many threads.
+
+    Args:
+        config: See :class:`EvaluatorConfig`.
+    """
+
+    def __init__(self, config: EvaluatorConfig = EvaluatorConfig()) -> None:
+        self.config = config
+        self._host: _SharedHost | None = None
+        self._owner_pid = 0
+        self._mutex = threading.RLock()
+
+    def start(self) -> None:
+        """Start the host, or join the one that is running.
+
+        Raises:
+            DeviceUnavailable: The device is not on this machine.
+            IsolationUnavailable: The tier cannot be had.
+            EvaluatorError: The host did not come up.
+        """
+        self._connected()
+
+    def brief(self, task: Task) -> Briefing:
+        """What is known about a task on the device; measures the reference at the first call.
+
+        Raises:
+            TaskError: The task's reference does not run.
+            DeviceUnavailable: The device cannot be used.
+            EvaluatorError: The evaluator failed.
+        """
+        message = ""
+        for _ in range(_TRIES):
+            host = self._connected()
+            answer = host.ask(Brief(host.next_id(), host.device, task))
+            if isinstance(answer, BriefingReady):
+                return answer.briefing
+            assert isinstance(answer, Failure)
+            if answer.cause is FailureCause.TASK:
+                raise TaskError(answer.message)
+            if answer.cause is FailureCause.DEVICE:
+                raise DeviceUnavailable(answer.message)
+            message = answer.message
+        raise EvaluatorError(f"The evaluator could not describe task {task.id!r}: {message}")
+
+    def evaluate(self, submission: Submission) -> Verdict:
+        """Evaluate one submission; blocks until its verdict is there.
+
+        What the policy wrote never raises. A failure of the infrastructure is tried once more and then reported
+        as a verdict of its own.
+        """
+        message, device, isolation = "", self.config.device, ""
+        for _ in range(_TRIES):
+            try:
+                host = self._connected()
+            except EvaluatorError as error:
+                message = str(error)
+                continue
+            device, isolation = host.device, host.isolation
+            answer = host.ask(self._request(host, submission))
+            if isinstance(answer, VerdictReady):
+                if answer.verdict.status is not Status.INFRASTRUCTURE_ERROR:
+                    return answer.verdict
+                message = answer.verdict.reason
+            else:
+                assert isinstance(answer, Failure)
+                message = answer.message
+        return Verdict(
+            status=Status.INFRASTRUCTURE_ERROR,
+            task_id=submission.task.id,
+            evaluation_id=submission.evaluation_id,
+            device=device,
+            isolation=isolation,
+            reason="The evaluator failed twice; this is not the submission's fault.",
+            detail=message,
+        )
+
+    def close(self) -> None:
+        """Leave the host; the last evaluator to leave ends it. Safe to call twice."""
+        with self._mutex:
+            host, self._host = self._host, None
+            if host is not None and self._owner_pid == os.getpid():
+                host.leave()
+
+    def __del__(self) -> None:
+        # A half-made instance has no mutex; interpreter shutdown is atexit's business.
+        if getattr(self, "_host", None) is not None:
+            self.close()
+
+    def _connected(self) -> _SharedHost:
+        with self._mutex:
+            # A forked child has its own registry and must not talk on its parent's socket.
+            forked = self._owner_pid != os.getpid()
+            if self._host is not None and (forked or self._host.is_lost):
+                if not forked:
+                    self._host.leave()
+                self._host = None
+            if self._host is None:
+                self._host = _join(self.config)
+                self._owner_pid = os.getpid()
+            return self._host
+
+    def _request(self, host: _SharedHost, submission: Submission) -> Evaluate:
+        record_dir = self.config.record_dir
+        return Evaluate(
+            id=host.next_id(),
+            device=host.device,
+            task=submission.task,
+            code=_sendable(extract_code(submission.text)),
+            evaluation_id=submission.evaluation_id,
+            timeout_s=self.config.timeout_s,
+            seed=self.config.evaluation_seed,
+            record_dir=None if record_dir is None else os.path.abspath(record_dir),
+        )
+
+
+class _SharedHost:
+    """A host and the thread that reads its answers."""
+
+    def __init__(self, key: tuple[str, str], device: str, process: HostProcess) -> None:
+        self.key = key
+        self.device = device
+        self.isolation = process.isolation
+        self.is_lost = False
+        self.users = 0
+        self._process = process
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, Future[_Answer | Failure]] = {}
+        self._mutex = threading.Lock()
+        self._send_lock = threading.Lock()
+        threading.Thread(target=self._read, name="gym-kernel-host-reader", daemon=True).start()
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+    def ask(self, request: Request) -> _Answer | Failure:
+        future: Future[_Answer | Failure] = Future()
+        with self._mutex:
+            if self.is_lost:
+                return Failure(request.id, FailureCause.INTERNAL, "The evaluator's host is gone.")
+            self._waiting[request.id] = future
+        try:
+            with self._send_lock:
+                self._process.channel.send(request, timeout_s=30.0)
+            return future.result(_ANSWER_LIMIT_S)
+        except (ChannelClosed, ChannelTimeout, FutureTimeout) as error:
+            self._lose(f"The evaluator's host does not answer: {error}")
+            return Failure(request.id, FailureCause.INTERNAL, f"The evaluator's host was lost: {error}")
+        finally:
+            with self._mutex:
+                self._waiting.pop(request.id, None)
+
+    def leave(self) -> None:
+        with _registry_lock:
+            self.users -= 1
+            if self.users > 0:
+                return
+            if _hosts.get(self.key) is self:
+                del _hosts[self.key]
+        self.stop()
+
+    def stop(self) -> None:
+        self._lose("The evaluator was closed.")
+        self._process.stop()
+
+    def abandon(self) -> None:
+        self._process.channel.abandon()
+
+    def _read(self) -> None:
+        try:
+            while True:
+                answer = self._process.channel.receive()
+                if isinstance(answer, Greeting):
+                    continue
+                with self._mutex:
+                    future = self._waiting.get(answer.id)
+                if future is not None and not future.done():
+                    future.set_result(answer)
+        except (ChannelClosed, FrameError, OSError, ValueError) as error:
+            self._lose(f"{error} {self._process.last_words()}".strip())
+
+    def _lose(self, why: str) -> None:
+        with self._mutex:
+            self.is_lost = True
+            waiting = dict(self._waiting)
+        for request_id, future in waiting.items():
+            if not future.done():
+                future.set_result(Failure(request_id, FailureCause.INTERNAL, why))
+
+
+_hosts: dict[tuple[str, str], _SharedHost] = {}
+_registry_lock = threading.RLock()
+
+
+def _join(config: EvaluatorConfig) -> _SharedHost:
+    device = resolve_device(config.device)
+    kind = "cpu" if device == "cpu" else "cuda"
+    key = (device if kind == "cuda" else kind, config.isolation)
+    with _registry_lock:
+        host = _hosts.get(key)
+        if host is None or host.is_lost:
+            host = _SharedHost(key, device, HostProcess(device, config.isolation, _STANDBY_WORKERS))
+            _hosts[key] = host
+        host.users += 1
+        return host
+
+
+def _sendable(text: str) -> str:
+    """Lone surrogates cannot travel as UTF-8; no valid Python source contains one unescaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _forget_after_fork() -> None:
+    global _registry_lock
+    for host in _hosts.values():
+        host.abandon()
+    _hosts.clear()
+    _registry_lock = threading.RLock()
+
+
+@atexit.register
+def _stop_all() -> None:
+    with _registry_lock:
+        hosts = list(_hosts.values())
+        _hosts.clear()
+    for host in hosts:
+        host.stop()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)

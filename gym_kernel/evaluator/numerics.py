@@ -1,0 +1,390 @@
+"""How a candidate's output is compared with the oracle.
+
+The error of element ``i`` is scaled by the output's own size, never by a constant::
+
+    scale = RMS of the finite expected values
+    e_i   = max(|a_i - x_i| - absolute, 0) / (|x_i| + scale)
+
+so that a softmax over 393,216 columns (outputs near 2.5e-6) is held to the same relative accuracy as an
+activation of order one, and a value near zero among larger ones is not asked for digits it cannot have.
+The largest ``e_i`` counts, not a share of the elements. :func:`allowed_error` is the bound.
+
+Everything runs in chunks on the tensors' own device, and the host waits once where all is well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+import torch
+
+from gym_kernel.evaluator.verdict import Agreement
+from gym_kernel.tasks.task import Tolerance
+
+__all__ = ["Comparison", "allowed_error", "compare", "is_well_posed", "output_scale", "scaled_error"]
+
+_CHUNK_ELEMENTS = {"cuda": 1 << 24, "cpu": 1 << 19}
+
+_HARD_CAP = {torch.float64: 1e-12, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
+
+_REFERENCE_FACTOR = 16.0
+_EPS_FACTOR = 32.0
+
+# Sums of float32 squares between these have neither overflowed nor lost themselves in denormals.
+_SAFE_SQUARES = (1e-30, 3e38)
+
+
+def allowed_error(dtype: torch.dtype, tolerance: Tolerance, reference_error: float = 0.0) -> float:
+    """Largest scaled error that an honest kernel may have.
+
+    ``min(max(16 * reference_error, 32 * eps, eps * sqrt(reduction_length)), cap)``, where
+
+    * ``16 * reference_error``: the eager reference rounds as well. Another order of summation or another
+      library's exp may be several times worse, not hundreds of times.
+    * ``32 * eps`` (3.8e-6 in float32): the CUDA guide gives 2 + 1.16 x ulp for ``__expf`` and 2 ulp for
+      ``ex2.approx`` and ``__fdividef``. Where exp(x) still matters beside the scale (x > -8) that is at most
+      13 ulp, and the division adds 2.
+    * ``eps * sqrt(reduction_length)``: the rounding of a sum of K terms grows like a random walk (Higham,
+      *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2). 7.5e-5 for 393,216 columns.
+    * the cap keeps out arithmetic of the next lower precision, whatever the other three allow. float16 and
+      TF32 round to 4.9e-4, so an element near the scale is off by up to 2.4e-4: over float32's cap of 1e-4.
+      In half precision 5e-3 (float16) and 3e-2 (bfloat16) are about 5 and 4 eps, a handful of rounded
+      intermediates, and below the 6e-2 that float8 rounds to. In float64 1e-12 is far below float32's 6e-8.
+
+    Args:
+        dtype: Dtype of the output. Integers and booleans are compared exactly.
+        tolerance: The task's reduction length. Its absolute tolerance is applied to the errors instead.
+        reference_error: :func:`scaled_error` of the eager reference against the float64 oracle; 0 where the
+            expected values come from the reference itself.
+
+    Returns:
+        A relative error; 0.0 for dtypes that are compared exactly.
+    """
+    if _is_exact(dtype):
+        return 0.0
+    dtype = _real(dtype)
+    eps = torch.finfo(dtype).eps
+    grown = max(
+        _REFERENCE_FACTOR * reference_error, _EPS_FACTOR * eps, eps * math.sqrt(tolerance.reduction_length)
+    )
+    # Float8 outputs have no cap of their own: a few roundings of theirs is what their range can hold.
+    return min(grown, _HARD_CAP.get(dtype, 4 * eps))
+
+
+def is_well_posed(dtype: torch.dtype, reference_error: float) -> bool:
+    """Whether inputs are fit to judge by: the reference itself stays within half the hard cap.
+
+    Where it does not (it overflows, or cancels all its digits), a disagreement says nothing about a
+    candidate.
+    """
+    if _is_exact(dtype):
+        return True
+    dtype = _real(dtype)
+    return reference_error <= 0.5 * _HARD_CAP.get(dtype, 4 * torch.finfo(dtype).eps)
+
+
+def output_scale(expected: torch.Tensor) -> float:
+    """RMS of the finite values of ``expected``; 0.0 where there are none. Waits on the device."""
+    if expected.numel() == 0 or _is_exact(expected.dtype):
+        return 0.0
+    wide = torch.float64 if _real(expected.dtype) == torch.float64 else torch.float32
+    chunks = [chunk for (chunk,) in _chunks(_as_real(expected))]
+    norms = torch.stack([torch.linalg.vector_norm(chunk, dtype=wide) for chunk in chunks])
+    total: float = norms.double().square_().sum().item()
+    count: float = sum(chunk.numel() for chunk in chunks)
+    if not _SAFE_SQUARES[0] < total < _SAFE_SQUARES[1]:
+        total, count = torch.stack([_finite_squares(chunk) for chunk in chunks]).sum(dim=0).tolist()
+    return math.sqrt(total / count) if count else 0.0
+
+
+def scaled_error(actual: torch.Tensor, expected: torch.Tensor) -> float:
+    """Largest scaled error of ``actual``: how the reference's own error is measured.
+
+    Args:
+        actual: Output at working precision, any shape.
+        expected: The oracle's values, same shape and device.
+
+    Returns:
+        The largest ``e_i``; infinite where a NaN or Inf stands in one of the two alone.
+    """
+    comparison = Comparison(actual.dtype, scale=output_scale(expected), tolerance=Tolerance())
+    comparison.add(actual, expected)
+    return comparison.largest
+
+
+def compare(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    *,
+    tolerance: Tolerance,
+    reference_error: float = 0.0,
+    input_kind: str = "official",
+    scale: float | None = None,
+) -> Agreement:
+    """Compare a whole output with the oracle.
+
+    Args:
+        actual: The candidate's output, in the dtype the task asks for.
+        expected: The oracle's values on the same device, same shape: float64, or ``actual``'s dtype at least.
+        tolerance: The task's tolerance.
+        reference_error: See :func:`allowed_error`.
+        input_kind: Name of the inputs, for the record.
+        scale: :func:`output_scale` of ``expected`` where it is known already, which saves a pass.
+
+    Returns:
+        The agreement. Its ``max_rel_error`` has the absolute tolerance taken off, ``max_abs_error`` has not.
+
+    Raises:
+        ValueError: The shapes or devices differ; both are the caller's to check first.
+    """
+    comparison = Comparison(
+        actual.dtype,
+        scale=output_scale(expected) if scale is None else scale,
+        tolerance=tolerance,
+        reference_error=reference_error,
+        input_kind=input_kind,
+        shape=tuple(actual.shape),
+    )
+    comparison.add(actual, expected)
+    return comparison.agreement()
+
+
+class Comparison:
+    """A comparison fed slice by slice, for oracles that do not fit into memory at once.
+
+    Args:
+        dtype: Dtype of the output.
+        scale: :func:`output_scale` of the whole expected output (the float32 reference's is good enough).
+        tolerance: The task's tolerance.
+        reference_error: See :func:`allowed_error`.
+        input_kind: Name of the inputs, for the record.
+        shape: Shape of the whole output, to say where the worst element is.
+    """
+
+    def __init__(
+        self,
+        dtype: torch.dtype,
+        *,
+        scale: float,
+        tolerance: Tolerance,
+        reference_error: float = 0.0,
+        input_kind: str = "official",
+        shape: tuple[int, ...] = (),
+    ) -> None:
+        self._dtype = dtype
+        self._exact = _is_exact(dtype)
+        self._absolute = 0.0 if self._exact else tolerance.absolute
+        self._allowed = allowed_error(dtype, tolerance, reference_error)
+        # An oracle of zeros alone has no size of its own; the smallest normal number keeps 0/0 out.
+        self._scale = 1.0 if self._exact else max(scale, torch.finfo(_real(dtype)).tiny)
+        self._input_kind = input_kind
+        self._shape = shape
+        self._elements = 0
+        self._tally = _Tally()
+
+    def add(self, actual: torch.Tensor, expected: torch.Tensor) -> None:
+        """Compare the next slice, in the order of the elements; at most two waits on the device.
+
+        Raises:
+            ValueError: The shapes or devices differ.
+        """
+        if actual.shape != expected.shape or actual.device != expected.device:
+            raise ValueError(
+                f"Compare tensors of one shape on one device, not {tuple(actual.shape)} on {actual.device} "
+                f"with {tuple(expected.shape)} on {expected.device}."
+            )
+        if actual.numel() == 0:
+            return
+        if self._agrees_at_a_glance(actual, expected):
+            self._elements += actual.numel()
+            return
+        pairs = list(_chunks(_as_real(actual), _as_real(expected)))
+        starts = list(accumulate((a.numel() for a, _ in pairs), initial=self._elements))
+        self._elements = starts.pop()
+        maxima = torch.stack([self._maxima(a, x) for a, x in pairs]).tolist()
+        suspect = []
+        for (a, x), start, (absolute, relative) in zip(pairs, starts, maxima, strict=True):
+            # Written so that NaN, which compares false, is looked into.
+            if relative <= self._allowed:
+                self._tally.merge_clean(absolute, relative)
+            else:
+                suspect.append(self._details(a, x, start))
+        if suspect:
+            for row in torch.stack(suspect).tolist():
+                self._tally.merge(_Details(*row))
+
+    def _agrees_at_a_glance(self, actual: torch.Tensor, expected: torch.Tensor) -> bool:
+        """One fused pass on a GPU, which settles every slice that is right and finite."""
+        dtypes = (torch.float16, torch.bfloat16, torch.float32)
+        contiguous = actual.is_contiguous() and expected.is_contiguous()
+        # The pass divides in float32, which must hold the scale with room below it.
+        if not (actual.is_cuda and contiguous and actual.dtype in dtypes and self._scale > 1e-20):
+            return False
+        if expected.dtype not in (*dtypes, torch.float64):
+            return False
+        try:
+            from gym_kernel.evaluator.numerics_fused import largest_errors
+        except ImportError:
+            return False
+        with torch.cuda.device(actual.device):
+            absolute, relative = largest_errors(actual, expected, self._absolute, self._scale)
+        if not relative <= self._allowed:
+            return False
+        self._tally.merge_clean(absolute, relative)
+        return True
+
+    @property
+    def largest(self) -> float:
+        """Largest scaled error so far; infinite where a NaN or Inf is out of place."""
+        return max(self._tally.max_rel, self._tally.worst)
+
+    def agreement(self) -> Agreement:
+        """The result over everything added so far."""
+        tally = self._tally
+        return Agreement(
+            input_kind=self._input_kind,
+            elements=self._elements,
+            mismatched=tally.mismatched,
+            max_abs_error=tally.max_abs,
+            max_rel_error=tally.max_rel,
+            tolerance=self._allowed,
+            worst_index=self._unravel(tally.worst_position) if tally.mismatched else (),
+            worst_actual=tally.worst_actual if tally.mismatched else None,
+            nan_count=tally.nans,
+            inf_count=tally.infs,
+            expected_nonfinite=tally.expected_nonfinite,
+        )
+
+    def _maxima(self, actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+        """Largest absolute and scaled error of a chunk, float64, shape (2,); NaN where anything is NaN."""
+        if self._exact:
+            differs = (actual != expected).any().double()
+            return torch.stack((torch.zeros_like(differs), differs))
+        actual, expected = _widened(actual, expected)
+        error = torch.sub(actual, expected).abs_()
+        largest = error.amax()
+        if self._absolute:
+            error.sub_(self._absolute).clamp_(min=0.0)
+        relative = error.div_(expected.abs().add_(self._scale)).amax()
+        return torch.stack((largest, relative)).double()
+
+    def _details(self, actual: torch.Tensor, expected: torch.Tensor, start: int) -> torch.Tensor:
+        """Fields of :class:`_Details` for one chunk, float64."""
+        if self._exact:
+            unequal = actual != expected
+            actual, expected = actual.double(), expected.double()
+        else:
+            # What the oracle holds beyond the range of the dtype is infinite there.
+            narrowed = expected.to(actual.dtype).to(expected.dtype)
+            expected = torch.where(narrowed.isinf(), narrowed, expected)
+            actual, expected = _widened(actual, expected)
+            unequal = ~((actual == expected) | (actual.isnan() & expected.isnan()))
+        both = actual.isfinite() & expected.isfinite()
+        error = torch.where(both, (actual - expected).abs_(), 0.0)
+        relative = (error - self._absolute).clamp_(min=0.0) / (expected.abs() + self._scale)
+        # Integers count as wholly wrong or right; so does a NaN or Inf, wherever it stands.
+        relative = unequal.double() if self._exact else relative
+        judged = torch.where(both, relative, torch.where(unequal, math.inf, 0.0))
+        worst = judged.argmax()
+        parts = (
+            (judged > self._allowed).sum(),
+            error.max(),
+            torch.where(both, relative, 0.0).max(),
+            judged[worst],
+            worst + start,
+            actual[worst],
+            actual.isnan().sum(),
+            actual.isinf().sum(),
+            (~expected.isfinite()).sum(),
+        )
+        return torch.stack([part.double() for part in parts])
+
+    def _unravel(self, position: int) -> tuple[int, ...]:
+        if self._dtype.is_complex:
+            position //= 2
+        index: list[int] = []
+        for size in reversed(self._shape):
+            position, remainder = divmod(position, size)
+            index.append(remainder)
+        return tuple(reversed(index))
+
+
+class _Details(NamedTuple):
+    """Statistics of one chunk as they come back from the device."""
+
+    mismatched: float
+    max_abs: float
+    max_rel: float
+    worst: float
+    worst_position: float
+    worst_actual: float
+    nans: float
+    infs: float
+    expected_nonfinite: float
+
+
+class _Tally:
+    """Running totals over chunks, on the host."""
+
+    def __init__(self) -> None:
+        self.mismatched = self.nans = self.infs = self.expected_nonfinite = 0
+        self.max_abs = self.max_rel = 0.0
+        self.worst = -1.0
+        self.worst_position = 0
+        self.worst_actual = math.nan
+
+    def merge_clean(self, max_abs: float, max_rel: float) -> None:
+        self.max_abs = max(self.max_abs, max_abs)
+        self.max_rel = max(self.max_rel, max_rel)
+
+    def merge(self, details: _Details) -> None:
+        self.merge_clean(details.max_abs, details.max_rel)
+        self.mismatched += int(details.mismatched)
+        self.nans += int(details.nans)
+        self.infs += int(details.infs)
+        self.expected_nonfinite += int(details.expected_nonfinite)
+        if details.worst > self.worst:
+            self.worst = details.worst
+            self.worst_position = int(details.worst_position)
+            self.worst_actual = details.worst_actual
+
+
+def _is_exact(dtype: torch.dtype) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def _real(dtype: torch.dtype) -> torch.dtype:
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def _as_real(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def _chunks(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Matching one-dimensional pieces in the order of the elements, views wherever the layouts allow it."""
+    first = tensors[0]
+    limit = _CHUNK_ELEMENTS.get(first.device.type, 1 << 20)
+    if first.numel() <= limit or all(tensor.is_contiguous() for tensor in tensors):
+        yield from zip(*(torch.split(tensor.detach().reshape(-1), limit) for tensor in tensors), strict=True)
+        return
+    for rows in zip(*tensors, strict=True):
+        yield from _chunks(*rows)
+
+
+def _widened(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both in a dtype whose differences are not rounded away: float32 at least."""
+    wide = torch.float64 if torch.float64 in (actual.dtype, expected.dtype) else torch.float32
+    # A float32 operand is promoted inside the kernel, without a copy.
+    actual = actual if actual.dtype in (wide, torch.float32) else actual.to(wide)
+    return actual, expected if expected.dtype == wide else expected.to(wide)
+
+
+def _finite_squares(chunk: torch.Tensor) -> torch.Tensor:
+    """Sum of squares and count of the finite values of a chunk, float64, shape (2,)."""
+    finite = chunk.isfinite()
+    squares = torch.where(finite, chunk, 0.0).double().square_().sum()
+    return torch.stack((squares, finite.sum().double()))

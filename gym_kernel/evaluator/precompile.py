@@ -1,0 +1,78 @@
+"""Compiling a submission's Triton kernels before it gets the device.
+
+Triton compiles at a kernel's first launch. Here ``forward`` runs once with every launch replaced by its
+compilation, so that several submissions compile side by side while another one is timed. It is a head start only:
+what it cannot compile is compiled at the first real call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from gym_kernel.evaluator.candidate import Candidate, CandidateError
+from gym_kernel.evaluator.worker_messages import Argument, FailureKind
+
+__all__ = ["precompile"]
+
+
+def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torch.device) -> None:
+    """Compile what one forward pass would launch, without launching it.
+
+    Args:
+        candidate: A constructed submission.
+        arguments: Arguments of ``forward``; tensors are stood in for by uninitialised ones.
+        device: Where it will run; on a CPU there is nothing to compile.
+
+    Raises:
+        CandidateError: A Triton kernel does not compile.
+    """
+    if device.type != "cuda" or "triton" not in sys.modules or not _has_triton_kernels(candidate):
+        return
+    with _launches_compile_only(), torch.no_grad():
+        try:
+            candidate.forward([_stand_in(argument, device) for argument in arguments])
+        except CandidateError as error:
+            # Without launches a forward pass may fail for reasons of its own; the real call will tell.
+            if error.kind is FailureKind.COMPILE:
+                raise
+        except torch.OutOfMemoryError:
+            # No room for the stand-ins beside what runs now.
+            return
+    torch.cuda.empty_cache()
+
+
+def _stand_in(argument: Argument, device: torch.device) -> Any:
+    if argument.slot is None:
+        return argument.value
+    return torch.empty(argument.slot.shape, dtype=getattr(torch, argument.slot.dtype), device=device)
+
+
+def _has_triton_kernels(candidate: Candidate) -> bool:
+    from triton.runtime.jit import KernelInterface
+
+    return any(isinstance(value, KernelInterface) for value in vars(candidate.module).values())
+
+
+@contextmanager
+def _launches_compile_only() -> Iterator[None]:
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    run, tune = JITFunction.run, Autotuner.run
+
+    def compile_only(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        return run(self, *args, grid=grid, warmup=True, **kwargs)
+
+    def compile_all(self: Any, *args: Any, grid: Any, warmup: bool = True, **kwargs: Any) -> Any:
+        return self.warmup(*args, grid=grid, **kwargs)
+
+    JITFunction.run, Autotuner.run = compile_only, compile_all
+    try:
+        yield
+    finally:
+        JITFunction.run, Autotuner.run = run, tune

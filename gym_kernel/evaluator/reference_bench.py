@@ -1,0 +1,314 @@
+"""A task on a device: its reference, constructed and measured once, and its oracle."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gym_kernel.errors import TaskError
+from gym_kernel.evaluator.arena import lay_out
+from gym_kernel.evaluator.arena_pool import ArenaPool
+from gym_kernel.evaluator.briefing import Briefing, DeviceFacts, TensorFacts
+from gym_kernel.evaluator.input_kinds import InputKind, kinds_for, official_inputs
+from gym_kernel.evaluator.input_set import InputSet
+from gym_kernel.evaluator.lane import Lane
+from gym_kernel.evaluator.numerics import Comparison, is_well_posed, output_scale
+from gym_kernel.evaluator.roofline import Ceilings, roofline_of
+from gym_kernel.evaluator.sampling import SamplingPlan
+from gym_kernel.evaluator.stopwatch import create_stopwatch
+from gym_kernel.evaluator.timing import Timing
+from gym_kernel.evaluator.verdict import Agreement
+from gym_kernel.evaluator.work import count_work
+from gym_kernel.evaluator.worker_messages import Argument, Parameter, TensorSlot
+from gym_kernel.tasks.task import Domain, Task, TaskScale
+
+__all__ = ["BenchCache", "Expected", "ReferenceBench"]
+
+_CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
+_WEIGHT_SEED = 20_240_229
+_MAX_BENCHES = 64
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one set of inputs should give, as the reference computes it at its own precision.
+
+    Attributes:
+        outputs: One tensor for each output.
+        scales: RMS of the finite values of each.
+    """
+
+    outputs: tuple[torch.Tensor, ...]
+    scales: tuple[float, ...]
+
+
+class ReferenceBench:
+    """A task's reference on a device.
+
+    Only one thread may use it at a time; it is used inside the device lane.
+
+    Args:
+        task: The task.
+        facts: The device.
+        ceilings: What the device can do.
+        arenas: Where shared memory comes from.
+
+    Raises:
+        TaskError: The reference module does not run.
+    """
+
+    def __init__(self, task: Task, facts: DeviceFacts, ceilings: Ceilings, arenas: ArenaPool) -> None:
+        self.task = task
+        self.arenas = arenas
+        self._facts = facts
+        self.device_id = facts.id
+        self._device = torch.device(facts.id)
+        self._namespace = _execute(task, TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL)
+        self.init_arguments: tuple[Any, ...] = tuple(self._namespace["get_init_inputs"]())
+        self._model = self._construct()
+        self._model64 = copy.deepcopy(self._model).double()
+        self._reference_errors: dict[InputKind, tuple[float, ...] | None] = {}
+
+        sample = self._official(seed=0)
+        with torch.no_grad():
+            outputs = _flatten(self._run(self._model, sample))
+        tensors = [value for value in sample if isinstance(value, torch.Tensor)]
+        slots, self.input_bytes = lay_out([(tuple(t.shape), t.dtype) for t in tensors])
+        remaining = iter(slots)
+        self.arguments = tuple(
+            Argument(next(remaining)) if isinstance(v, torch.Tensor) else Argument(None, v) for v in sample
+        )
+        self.outputs, self.output_bytes = lay_out([(tuple(t.shape), t.dtype) for t in outputs])
+        self.parameters, self.parameter_bytes = self._parameters()
+        self.domains = _domains(task, tensors)
+        self.kinds = kinds_for(self.domains)
+        self._needs_official = any(
+            domain.fixed or not tensor.is_floating_point()
+            for tensor, domain in zip(tensors, self.domains, strict=True)
+        )
+        work = count_work(self._model, sample, task.flops_per_element)
+        self.roofline = roofline_of(work, ceilings)
+        del sample, tensors, outputs
+        self.timing = self._time_reference()
+
+    def briefing(self, isolation: str) -> Briefing:
+        """What a prompt says of the task on this device."""
+        return Briefing(
+            device=self._facts,
+            roofline=self.roofline,
+            reference=self.timing,
+            inputs=tuple(_facts_of(a.slot) for a in self.arguments if a.slot is not None),
+            outputs=tuple(_facts_of(slot) for slot in self.outputs),
+            isolation=isolation,
+        )
+
+    def new_input_set(self) -> InputSet:
+        """An input set in an arena of its own."""
+        return InputSet(self.arenas.acquire(self.input_bytes), self.arguments, self.domains)
+
+    def write_inputs(self, inputs: InputSet, kind: InputKind, seed: int) -> None:
+        """Give an input set fresh contents of a kind."""
+        wants_official = self._needs_official or kind in (InputKind.OFFICIAL, InputKind.OUTLIER_SUFFIX)
+        official = None
+        if wants_official:
+            official = [v for v in self._official(seed) if isinstance(v, torch.Tensor)]
+        inputs.write(kind, seed, official)
+
+    def parameter_values(self) -> dict[str, torch.Tensor]:
+        """The reference's parameters and buffers by name."""
+        return dict(self._model.state_dict())
+
+    @torch.no_grad()
+    def expected(self, inputs: InputSet) -> Expected:
+        """Run the reference at its own precision."""
+        outputs = tuple(_flatten(self._run(self._model, inputs.arguments())))
+        return Expected(outputs, tuple(output_scale(output) for output in outputs))
+
+    def reference_errors(
+        self, kind: InputKind, inputs: InputSet, expected: Expected
+    ) -> tuple[float, ...] | None:
+        """The reference's own scaled error against the oracle, by output; measured once for a kind.
+
+        Returns:
+            One error for each output, or ``None`` where the kind is not fit to judge by on this task.
+        """
+        if kind not in self._reference_errors:
+            errors = tuple(
+                agreement.max_rel_error
+                if agreement.expected_nonfinite == 0 or agreement.passed
+                else float("inf")
+                for agreement in self.against_oracle(expected.outputs, kind, inputs, expected, None)
+            )
+            fit = all(is_well_posed(o.dtype, e) for o, e in zip(expected.outputs, errors, strict=True))
+            self._reference_errors[kind] = errors if fit else None
+        return self._reference_errors[kind]
+
+    @torch.no_grad()
+    def against_oracle(
+        self,
+        actual: Sequence[torch.Tensor],
+        kind: InputKind,
+        inputs: InputSet,
+        expected: Expected,
+        reference_errors: tuple[float, ...] | None,
+    ) -> list[Agreement]:
+        """Compare outputs with a float64 run of the reference, in slices where its rows are independent.
+
+        Returns:
+            One agreement for each output.
+        """
+        errors = reference_errors or (0.0,) * len(actual)
+        comparisons = [
+            Comparison(
+                tensor.dtype,
+                scale=scale,
+                tolerance=self.task.tolerance,
+                reference_error=error,
+                input_kind=kind.value,
+                shape=tuple(tensor.shape),
+            )
+            for tensor, scale, error in zip(actual, expected.scales, errors, strict=True)
+        ]
+        for rows, oracle in self._oracle_slices(inputs.arguments()):
+            for comparison, tensor, exact in zip(comparisons, actual, oracle, strict=True):
+                comparison.add(tensor if rows is None else tensor[rows], exact)
+        return [comparison.agreement() for comparison in comparisons]
+
+    def _oracle_slices(self, arguments: list[Any]) -> Iterator[tuple[slice | None, list[torch.Tensor]]]:
+        tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
+        largest = max((t.numel() for t in tensors), default=0)
+        limit = _CHUNK_ELEMENTS[self._device.type]
+        if not self.task.rows_independent or largest <= limit:
+            yield None, _flatten(self._run(self._model64, [_doubled(a) for a in arguments]))
+            return
+        rows = tensors[0].shape[0]
+        step = max(1, rows * limit // largest)
+        for start in range(0, rows, step):
+            part = slice(start, min(start + step, rows))
+            sliced = [_doubled(a[part]) if isinstance(a, torch.Tensor) else a for a in arguments]
+            yield part, _flatten(self._run(self._model64, sliced))
+
+    def _run(self, model: torch.nn.Module, arguments: Sequence[Any]) -> Any:
+        try:
+            return model(*arguments)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise TaskError(
+                f"The reference of task {self.task.id!r} fails: {type(error).__name__}: {error}"
+            ) from error
+
+    def _construct(self) -> torch.nn.Module:
+        try:
+            with torch.random.fork_rng(devices=[self._device] if self._facts.is_cuda else []):
+                torch.manual_seed(_WEIGHT_SEED)
+                with torch.device(self._device):
+                    model = self._namespace["Model"](*self.init_arguments)
+            return model.to(self._device)
+        except Exception as error:
+            raise TaskError(
+                f"The reference of task {self.task.id!r} cannot be constructed: {type(error).__name__}: {error}"
+            ) from error
+
+    def _official(self, seed: int) -> list[Any]:
+        return official_inputs(self._namespace["get_inputs"], self._device, seed)
+
+    def _parameters(self) -> tuple[tuple[Parameter, ...], int]:
+        state = self._model.state_dict()
+        if not state:
+            return (), 0
+        slots, size_bytes = lay_out([(tuple(t.shape), t.dtype) for t in state.values()])
+        return tuple(Parameter(name, slot) for name, slot in zip(state, slots, strict=True)), size_bytes
+
+    @torch.no_grad()
+    def _time_reference(self) -> Timing:
+        stopwatch = create_stopwatch(self._device)
+        inputs = self.new_input_set()
+        try:
+            self.write_inputs(inputs, InputKind.OFFICIAL, seed=1)
+            arguments = inputs.arguments()
+            for _ in range(3):
+                stopwatch.time(lambda: self._run(self._model, arguments))
+            plan = SamplingPlan.for_device(self._device)
+            samples: list[float] = []
+            while plan.wants_more(samples):
+                samples.append(stopwatch.time(lambda: self._run(self._model, arguments)).elapsed_us)
+            return Timing(tuple(samples))
+        finally:
+            self.arenas.release(inputs.arena)
+
+
+class BenchCache:
+    """The benches of one judge, least recently used first out.
+
+    Args:
+        facts: The device.
+        ceilings: What it can do.
+        lane: The device's lane, which a caller of :meth:`get` must hold.
+    """
+
+    def __init__(self, facts: DeviceFacts, ceilings: Ceilings, lane: Lane) -> None:
+        self.facts = facts
+        self.lane = lane
+        self.arenas = ArenaPool(torch.device(facts.id), keep_bytes=int(0.4 * facts.memory_bytes))
+        self._ceilings = ceilings
+        self._benches: OrderedDict[str, ReferenceBench] = OrderedDict()
+
+    def peek(self, task: Task) -> ReferenceBench | None:
+        """The bench of a task if it is there already; needs no lane."""
+        return self._benches.get(repr(task))
+
+    def get(self, task: Task) -> ReferenceBench:
+        """The bench of a task, made at its first use.
+
+        Raises:
+            TaskError: The reference does not run.
+        """
+        key = repr(task)
+        if key not in self._benches:
+            self._benches[key] = ReferenceBench(task, self.facts, self._ceilings, self.arenas)
+            while len(self._benches) > _MAX_BENCHES:
+                self._benches.popitem(last=False)
+        self._benches.move_to_end(key)
+        return self._benches[key]
+
+
+def _execute(task: Task, scale: TaskScale) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": f"reference_{task.id}"}
+    try:
+        exec(compile(task.source, f"<reference of {task.id}>", "exec"), namespace)
+    except Exception as error:
+        raise TaskError(
+            f"The reference module of task {task.id!r} does not run: {type(error).__name__}: {error}"
+        ) from error
+    for name in ("Model", "get_inputs", "get_init_inputs"):
+        if name not in namespace:
+            raise TaskError(f"The reference module of task {task.id!r} must define {name}.")
+    namespace.update(task.sizes_at(scale))
+    return namespace
+
+
+def _domains(task: Task, tensors: Sequence[torch.Tensor]) -> tuple[Domain, ...]:
+    if len(task.domains) != len(tensors):
+        raise TaskError(
+            f"Task {task.id!r} declares {len(task.domains)} domains, but get_inputs returns {len(tensors)} "
+            "tensors; declare one domain for each."
+        )
+    return task.domains
+
+
+def _flatten(result: Any) -> list[torch.Tensor]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _doubled(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def _facts_of(slot: TensorSlot) -> TensorFacts:
+    return TensorFacts(slot.shape, slot.dtype)

@@ -1,0 +1,264 @@
+"""A loaded submission on the device: hidden-seed calls, then timed calls, every one of them checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import torch
+
+from gym_kernel.evaluator.arena import Arena, view
+from gym_kernel.evaluator.deadlines import Budget, StageLimits
+from gym_kernel.evaluator.evaluation_seed import SeedSequence
+from gym_kernel.evaluator.input_kinds import InputKind
+from gym_kernel.evaluator.input_set import InputSet
+from gym_kernel.evaluator.numerics import Comparison
+from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
+from gym_kernel.evaluator.own_work import computing_operations
+from gym_kernel.evaluator.reference_bench import ReferenceBench
+from gym_kernel.evaluator.sampling import SamplingPlan
+from gym_kernel.evaluator.status import Status
+from gym_kernel.evaluator.timing import Timing
+from gym_kernel.evaluator.verdict import Agreement
+from gym_kernel.evaluator.worker_link import (
+    WorkerExited,
+    WorkerLink,
+    WorkerMisbehaved,
+    WorkerTimeout,
+)
+from gym_kernel.evaluator.worker_messages import ArenaSpec, Attach, Attached, Call, Called, Claim, Failed
+from gym_kernel.tasks.task import WorkPolicy
+
+__all__ = ["Trial"]
+
+_INPUT_SETS = 2
+_POISON = 0xFF  # every float format reads it as NaN, every signed integer as -1
+
+
+class Trial:
+    """One submission on the device.
+
+    Args:
+        bench: The task's reference.
+        link: The worker that has loaded the submission.
+        seeds: Secret seeds.
+        budget: The submission's own time.
+        limits: Limits by stage.
+    """
+
+    def __init__(
+        self,
+        bench: ReferenceBench,
+        link: WorkerLink,
+        seeds: SeedSequence,
+        budget: Budget,
+        limits: StageLimits,
+    ) -> None:
+        self._bench = bench
+        self._link = link
+        self._seeds = seeds
+        self._budget = budget
+        self._limits = limits
+        self._device = torch.device(bench.device_id)
+        self._inputs = [bench.new_input_set() for _ in range(_INPUT_SETS)]
+        self._output = bench.arenas.acquire(bench.output_bytes)
+        self._parameters = bench.arenas.acquire(bench.parameter_bytes) if bench.parameters else None
+        self._kinds: list[InputKind] = []
+
+    def release_memory(self) -> None:
+        """Give the shared memory back; the worker must be dead."""
+        for arena in self._arenas():
+            self._bench.arenas.release(arena)
+
+    def attach(self) -> None:
+        """Let the worker map the shared memory and copy the parameters.
+
+        Raises:
+            OutcomeError: The submission failed.
+        """
+        if self._parameters is not None:
+            values = self._bench.parameter_values()
+            for parameter in self._bench.parameters:
+                view(self._parameters.bytes, parameter.slot).copy_(values[parameter.name])
+        self._synchronize()
+        arenas = self._arenas()
+        inputs_writable = self._device.type == "cpu"
+        specs = tuple(
+            ArenaSpec(arena.size_bytes, writable=inputs_writable or arena is self._output) for arena in arenas
+        )
+        claim = self._exchange(
+            Attach(specs, len(self._inputs)), tuple(a.fd for a in arenas), "while memory was attached"
+        )
+        if not isinstance(claim, Attached):
+            raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
+
+    def check(self) -> Agreement:
+        """Call the submission on every kind of hidden inputs and compare with the oracle.
+
+        Returns:
+            The worst agreement that was still in order.
+
+        Raises:
+            OutcomeError: A kind disagrees, or the submission failed or cheated.
+        """
+        deadline = time.monotonic() + self._limits.checking_s
+        worst: Agreement | None = None
+        operations: tuple[str, ...] = ()
+        for position, kind in enumerate(self._bench.kinds):
+            inputs = self._inputs[position % len(self._inputs)]
+            self._bench.write_inputs(inputs, kind, self._seeds.next())
+            called = self._call(inputs, deadline, trace=position == 0)
+            operations = called.operations or operations
+            expected = self._bench.expected(inputs)
+            errors = self._bench.reference_errors(kind, inputs, expected)
+            if errors is None:
+                continue
+            self._kinds.append(kind)
+            self._refuse_modified(inputs)
+            for agreement in self._bench.against_oracle(self._outputs(), kind, inputs, expected, errors):
+                if not agreement.passed:
+                    raise OutcomeError(_disagreement(agreement))
+                if worst is None or agreement.max_rel_error > worst.max_rel_error:
+                    worst = agreement
+        self._refuse_borrowed_work(operations)
+        if worst is None:
+            raise RuntimeError(f"No input kind is fit to judge task {self._bench.task.id!r} by.")
+        return worst
+
+    def time(self) -> Timing:
+        """Time the submission on fresh contents, checking the output of every call.
+
+        Raises:
+            OutcomeError: An output disagrees, a time cannot be, or the submission failed.
+        """
+        deadline = time.monotonic() + self._limits.timing_s
+        plan = SamplingPlan.for_device(self._device)
+        samples: list[float] = []
+        while plan.wants_more(samples):
+            inputs = self._seeds.choices.choice(self._inputs)
+            kind = self._seeds.choices.choice(self._kinds)
+            self._bench.write_inputs(inputs, kind, self._seeds.next())
+            started = time.perf_counter_ns()
+            called = self._call(inputs, deadline)
+            judged_us = (time.perf_counter_ns() - started) / 1000
+            self._refuse_modified(inputs)
+            self._compare_timed(inputs, kind)
+            if not 0 < called.elapsed_us <= judged_us:
+                raise OutcomeError(
+                    Outcome.tampering(f"a call of {judged_us:.0f} us was said to take {called.elapsed_us} us")
+                )
+            samples.append(called.elapsed_us)
+        timing = Timing(tuple(samples))
+        self._refuse_impossible(timing)
+        return timing
+
+    def _arenas(self) -> list[Arena]:
+        arenas = [inputs.arena for inputs in self._inputs] + [self._output]
+        return arenas if self._parameters is None else [*arenas, self._parameters]
+
+    def _outputs(self) -> list[torch.Tensor]:
+        return [view(self._output.bytes, slot) for slot in self._bench.outputs]
+
+    def _call(self, inputs: InputSet, deadline: float, *, trace: bool = False) -> Called:
+        self._output.bytes.fill_(_POISON)
+        self._synchronize()
+        claim = self._exchange(
+            Call(self._inputs.index(inputs), trace), (), "in forward", deadline - time.monotonic()
+        )
+        if not isinstance(claim, Called):
+            raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
+        return claim
+
+    def _exchange(
+        self, order: Attach | Call, fds: tuple[int, ...], when: str, stage_left_s: float = 60.0
+    ) -> Claim:
+        allowed_s = min(self._budget.allowance(self._limits.call_s), max(stage_left_s, 0.0))
+        started = time.monotonic()
+        try:
+            self._link.send(order, fds)
+            claim = self._link.wait(allowed_s)
+        except WorkerTimeout:
+            raise OutcomeError(
+                Outcome(
+                    Status.TIMEOUT, reason=f"The submission ran out of time {when} after {allowed_s:.1f} s."
+                )
+            ) from None
+        except WorkerExited as error:
+            raise OutcomeError(outcome_of_exit(error.status, when)) from None
+        except WorkerMisbehaved as error:
+            raise OutcomeError(Outcome.tampering(str(error))) from None
+        finally:
+            self._budget.charge(started)
+        if isinstance(claim, Failed):
+            raise OutcomeError(blame_failure(claim))
+        return claim
+
+    def _compare_timed(self, inputs: InputSet, kind: InputKind) -> None:
+        expected = self._bench.expected(inputs)
+        errors = self._bench.reference_errors(kind, inputs, expected)
+        assert errors is not None, "Only kinds that were fit to judge by are timed."
+        for actual, exact, scale, error in zip(
+            self._outputs(), expected.outputs, expected.scales, errors, strict=True
+        ):
+            comparison = Comparison(
+                actual.dtype,
+                scale=scale,
+                tolerance=self._bench.task.tolerance,
+                # Here the reference stands in for the oracle, so its own error comes on top.
+                reference_error=2 * error,
+                input_kind=kind.value,
+                shape=tuple(actual.shape),
+            )
+            comparison.add(actual, exact)
+            agreement = comparison.agreement()
+            if not agreement.passed:
+                raise OutcomeError(_disagreement(agreement, timed=True))
+
+    def _refuse_modified(self, inputs: InputSet) -> None:
+        position = inputs.modified()
+        if position is not None:
+            raise OutcomeError(
+                Outcome(
+                    Status.INCORRECT,
+                    reason=f"forward changed its input {position} in place; inputs must come back untouched.",
+                )
+            )
+
+    def _refuse_borrowed_work(self, operations: Sequence[str]) -> None:
+        if self._bench.task.work_policy is not WorkPolicy.OWN_KERNELS_ONLY:
+            return
+        borrowed = computing_operations(tuple(operations))
+        if borrowed:
+            raise OutcomeError(
+                Outcome(
+                    Status.CHEATING,
+                    reason=(
+                        "torch computed values of the output: "
+                        f"{', '.join(borrowed[:8])}. Every value must come from the kernels you submit."
+                    ),
+                    cheat="borrowed_work",
+                )
+            )
+
+    def _refuse_impossible(self, timing: Timing) -> None:
+        floor_us = self._bench.roofline.floor_us
+        if timing.median_us < floor_us:
+            raise OutcomeError(
+                Outcome(
+                    Status.CHEATING,
+                    reason=(
+                        f"A median of {timing.median_us:.2f} us is below {floor_us:.2f} us, which the memory "
+                        "system needs for the bytes of this task alone; the work cannot have been done in it."
+                    ),
+                    cheat="below_roofline_floor",
+                )
+            )
+
+    def _synchronize(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+
+def _disagreement(agreement: Agreement, *, timed: bool = False) -> Outcome:
+    when = "in a timed call" if timed else "on hidden inputs"
+    return Outcome(Status.INCORRECT, reason=f"Wrong values {when}.", agreement=agreement)

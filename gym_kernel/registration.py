@@ -1,0 +1,24 @@
+"""Registration of the environments with Gymnasium."""
+
+from __future__ import annotations
+
+import gymnasium
+
+__all__ = ["ENV_ID", "register_environments"]
+
+ENV_ID = "KernelEnv-v0"
+
+
+def register_environments() -> None:
+    """Register ``KernelEnv-v0`` once; a second call changes nothing.
+
+    Registered as nondeterministic, because a verdict carries a measured time, and without a step limit,
+    because an episode ends by itself.
+    """
+    if ENV_ID in gymnasium.registry:
+        return
+    gymnasium.register(
+        id=ENV_ID,
+        entry_point="gym_kernel.envs.kernel_env:KernelEnv",
+        nondeterministic=True,
+    )

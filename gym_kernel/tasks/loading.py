@@ -1,0 +1,97 @@
+"""Turn what a user writes for ``tasks=`` into tasks."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Iterator
+
+from gym_kernel.errors import TaskError
+from gym_kernel.tasks.suites import builtin_tasks, suite_names, suite_task_ids
+from gym_kernel.tasks.task import Task
+from gym_kernel.tasks.validation import validate_task
+
+__all__ = ["load"]
+
+_KERNELBENCH_PREFIX = "kernelbench/"
+
+
+def load(
+    spec: str | Task | Iterable[str | Task], kernelbench: str | os.PathLike[str] | None = None
+) -> tuple[Task, ...]:
+    """Load tasks by suite, by id, or as they are.
+
+    Args:
+        spec: A suite's name (``"pilot/train"``), a task's id (``"relu"``), a :class:`Task`, or a sequence that
+            mixes these.
+        kernelbench: Path of a KernelBench checkout, for the suites ``kernelbench/level1`` to ``level4``. Other
+            suites do not need it.
+
+    Returns:
+        The tasks in the order they were asked for, each once.
+
+    Raises:
+        TaskError: A name is unknown, a task is unusable, two different tasks share an id, or nothing is left.
+
+    Example:
+        >>> [task.id for task in load(["softmax", "pilot/heldout"])]
+        ['softmax', 'log_softmax', 'mingpt_gelu']
+    """
+    tasks: dict[str, Task] = {}
+    for task in _expand(spec):
+        if tasks.setdefault(task.id, task) != task:
+            raise TaskError(f"Two different tasks have the id {task.id!r}. Give one of them another id.")
+    if not tasks:
+        raise TaskError(
+            f"No task was named. Pass a suite ({_listed(suite_names())}), a task id such as 'relu', or Task objects."
+        )
+    return tuple(tasks.values())
+
+
+def _expand(spec: object) -> Iterator[Task]:
+    if isinstance(spec, Task):
+        validate_task(spec)
+        yield spec
+    elif isinstance(spec, str):
+        yield from _by_name(spec)
+    elif isinstance(spec, Iterable):
+        for item in spec:
+            yield from _expand(item)
+    else:
+        raise TaskError(
+            f"Tasks are named by a suite, an id, a Task or a sequence of these, not by {spec!r} "
+            f"({type(spec).__name__})."
+        )
+
+
+def _by_name(name: str) -> Iterator[Task]:
+    tasks = builtin_tasks()
+    if name in tasks:
+        yield tasks[name]
+    elif name in suite_names():
+        yield from (tasks[task_id] for task_id in suite_task_ids(name))
+    elif not name.strip():
+        raise TaskError(
+            f"A task name is empty. Pass a suite ({_listed(suite_names())}) or a task id such as 'relu'."
+        )
+    elif name.lower().startswith(_KERNELBENCH_PREFIX):
+        raise TaskError(
+            f"The suite {name!r} is not available in this version. Read a problem file of your KernelBench checkout "
+            "and pass it as a task, Task(id='my_problem', suite='custom', title='My problem', "
+            f"source=Path('problem.py').read_text()), or use a built-in suite: {_listed(suite_names())}."
+        )
+    else:
+        raise TaskError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name.lower(), [*suite_names(), *builtin_tasks()], n=3, cutoff=0.5)
+    guess = f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
+    return (
+        f"There is no task or suite {name!r}.{guess} The suites are {_listed(suite_names())}; "
+        f"the task ids are {_listed(builtin_tasks())}."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,99 @@
+"""A task: a reference module, the sizes it is tried at, and what counts as solving it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = ["Domain", "Task", "TaskScale", "Tolerance", "WorkPolicy"]
+
+
+class TaskScale(str, Enum):
+    """Which of a task's sizes is used: official ones on a GPU, small ones on a CPU."""
+
+    OFFICIAL = "official"
+    SMALL = "small"
+
+
+class WorkPolicy(str, Enum):
+    """Who may compute the values of the output."""
+
+    OWN_KERNELS_ONLY = "own_kernels_only"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Interval in which an input's values make sense for a task.
+
+    Attributes:
+        low: Lowest value, inclusive.
+        high: Highest value, inclusive.
+        fixed: Leave the input as ``get_inputs`` makes it (indices, masks, labels).
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What the general tolerance rule of the judge must know about a task.
+
+    Attributes:
+        absolute: Extra absolute error allowed on every element, 0 by default.
+        reduction_length: Official number of terms summed into one output element; 1 for elementwise.
+        reason: Why the task needs a tolerance of its own; required with ``absolute``.
+    """
+
+    absolute: float = 0.0
+    reduction_length: int = 1
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.absolute and not self.reason:
+            raise ValueError("A task with an absolute tolerance of its own must say why.")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to write a kernel for.
+
+    The reference follows KernelBench's contract: a module with ``class Model(torch.nn.Module)``,
+    ``get_inputs()`` and ``get_init_inputs()``. Its sizes are module-level integers, which
+    ``sizes`` overrides for a scale.
+
+    Attributes:
+        id: Unique name, for instance ``"relu"``.
+        suite: Path of the suite it belongs to, for instance ``"pilot/train"``.
+        title: A few words for people.
+        source: The reference module, exactly as the policy is shown it.
+        sizes: For each scale, values for module-level names of the reference. A scale that is
+            missing means the module as it stands.
+        domains: One domain for each tensor that ``get_inputs`` returns.
+        tolerance: See :class:`Tolerance`.
+        work_policy: See :class:`WorkPolicy`.
+        flops_per_element: Elementwise floating-point operations for each output element, added to
+            what torch's FlopCounterMode counts.
+        rows_independent: Whether ``forward`` treats the rows of dimension 0 of its inputs alone, so that
+            an oracle may be computed in slices.
+        template: Kernel template for ``TemplateAction``; empty where the task has none.
+    """
+
+    id: str
+    suite: str
+    title: str
+    source: str
+    sizes: dict[TaskScale, dict[str, int]] = field(default_factory=dict)
+    domains: tuple[Domain, ...] = (Domain(),)
+    tolerance: Tolerance = Tolerance()
+    work_policy: WorkPolicy = WorkPolicy.OWN_KERNELS_ONLY
+    flops_per_element: float = 1.0
+    rows_independent: bool = False
+    template: str = ""
+
+    def sizes_at(self, scale: TaskScale) -> dict[str, int]:
+        """Names and values that the reference module is given at ``scale``."""
+        return dict(self.sizes.get(scale, {}))

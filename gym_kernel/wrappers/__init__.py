@@ -1,0 +1,23 @@
+"""Wrappers of ``KernelEnv``, one module each, imported when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gym_kernel.wrappers.repair_budget import RepairBudget
+
+__all__ = ["RepairBudget"]
+
+_MODULES = {"RepairBudget": "repair_budget"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
