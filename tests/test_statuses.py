@@ -71,15 +71,24 @@ ENDINGS = {
         HEAD + "class ModelNew:\n    def forward(self, x):\n        return relu(x)",
         "incorrect",
     ),
-    "wrong value": (module("return relu(-x)"), "incorrect"),
-    "identity": (module("return x.clone()"), "incorrect"),
+    "wrong value": (HONEST.replace("x > 0", "x < 0"), "incorrect"),
+    "identity": (HONEST.replace("tl.where(x > 0, x, 0.0)", "x"), "incorrect"),
+    "copy of the input": (module("return x.clone()"), "cheating"),
     "wrong shape": (module("return relu(x)[:, :-1]"), "incorrect"),
     "wrong dtype": (module("return relu(x).double()"), "incorrect"),
-    "NaN": (module("return torch.full_like(x, float('nan'))"), "incorrect"),
-    "returns nothing": (module("pass"), "incorrect"),
+    "NaN": (module("y = relu(x); y.fill_(float('nan')); return y"), "incorrect"),
+    "returns nothing": (module("relu(x)"), "incorrect"),
     "returns a pair": (module("return relu(x), relu(x)"), "incorrect"),
     "returns a subclass": (module("return torch.nn.Parameter(relu(x), requires_grad=False)"), "incorrect"),
-    "unwritten output": (module("return torch.empty_like(x)"), "incorrect"),
+    "half of the output unwritten": (
+        HONEST.replace("triton.cdiv(x.numel(), 8192)", "triton.cdiv(x.numel(), 16384)"),
+        "incorrect",
+    ),
+    "unwritten output": (module("return torch.empty_like(x)"), "cheating"),
+    "numpy does the work": (
+        module("import numpy; relu(x[:1]); return torch.from_numpy(numpy.maximum(x.numpy(), 0))"),
+        "cheating",
+    ),
     "changes its input": (module("y = relu(x); x.zero_(); return y"), "incorrect"),
     "segmentation fault": (module("import ctypes; ctypes.string_at(0); return relu(x)"), "crashed"),
     "os._exit(0) in forward": (module("os._exit(0)"), "crashed"),
@@ -167,7 +176,7 @@ def test_timeout(hasty_env: gymnasium.Env, where: str) -> None:
 
 
 def test_fifty_megabytes_of_output_are_bounded(env: gymnasium.Env) -> None:
-    shout = "\n        for _ in range(50): sys.stdout.write('y' * (1 << 20))\n        return relu(-x)"
+    shout = "\n        for _ in range(50): sys.stdout.write('y' * (1 << 20))\n        return relu(x)[:1]"
     feedback, _, info = play(env, module(shout))
     assert info["status"] == "incorrect"
     assert len(feedback) <= env.observation_space.max_length

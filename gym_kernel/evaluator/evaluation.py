@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
+from gym_kernel.evaluator.clock_audit import CallOverhead
 from gym_kernel.evaluator.contention import is_contended
 from gym_kernel.evaluator.deadlines import Budget, StageLimits
 from gym_kernel.evaluator.evaluation_seed import SeedSequence
@@ -67,7 +68,11 @@ class _Clock:
 
 
 def evaluate(
-    request: Evaluate, benches: BenchCache, source: WorkerSource, load_slots: threading.Semaphore
+    request: Evaluate,
+    benches: BenchCache,
+    source: WorkerSource,
+    load_slots: threading.Semaphore,
+    overhead: CallOverhead,
 ) -> Verdict:
     """Judge one submission.
 
@@ -76,6 +81,7 @@ def evaluate(
         benches: The judge's references; their lane is the device's.
         source: Where workers come from.
         load_slots: Bounds how many submissions compile at once.
+        overhead: What a call costs beside the submission's own work.
 
     Returns:
         The verdict. Whatever the submission did, it is one; an exception here is the judge's own failure.
@@ -93,7 +99,7 @@ def evaluate(
             link, isolation = _fresh_worker(request, source, limits, clock)
             _load(request, bench, link, source, load_slots, budget, limits, clock)
             outcome = _try_on_device(
-                request, bench, benches, link, source, budget, limits, seeds, clock, at_end
+                request, bench, benches, link, source, budget, limits, seeds, clock, overhead, at_end
             )
         except OutcomeError as error:
             outcome = error.outcome
@@ -199,13 +205,14 @@ def _try_on_device(
     limits: StageLimits,
     seeds: SeedSequence,
     clock: _Clock,
+    overhead: CallOverhead,
     at_end: ExitStack,
 ) -> Outcome:
     waiting = time.monotonic()
     source.report(request.id, Stage.WAITING_FOR_DEVICE, 0.0)
     with benches.lane.hold():
         clock.add("queue_s", waiting)
-        trial = Trial(bench, link, seeds, budget, limits)
+        trial = Trial(bench, link, seeds, budget, limits, overhead)
         # The worker may go on writing until it is dead, so its memory is nobody else's before that.
         at_end.callback(trial.release_memory)
         at_end.callback(link.wait_for_end, _DEATH_WAIT_S)

@@ -122,6 +122,8 @@ def _environment(device: str) -> dict[str, str]:
     environment["OPENBLAS_NUM_THREADS"] = "1"
     # Importing torch's extension builder would otherwise initialise CUDA, and no fork could use it.
     environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    # The profiler's own chatter is no output of a submission.
+    environment["KINETO_LOG_LEVEL"] = "99"
     if device == "cpu":
         environment["TRITON_INTERPRET"] = "1"
         environment["CUDA_VISIBLE_DEVICES"] = ""

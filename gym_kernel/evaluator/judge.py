@@ -10,6 +10,7 @@ import os
 import queue
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ import torch
 from gym_kernel.errors import DeviceUnavailable, TaskError
 from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.ceilings import cached
+from gym_kernel.evaluator.clock_audit import CallOverhead
 from gym_kernel.evaluator.device_facts import read_device_facts
 from gym_kernel.evaluator.evaluation import evaluate
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout
@@ -38,13 +40,15 @@ from gym_kernel.evaluator.messages import (
     WorkerTaken,
 )
 from gym_kernel.evaluator.reference_bench import BenchCache
-from gym_kernel.evaluator.worker_link import WorkerLink
-from gym_kernel.evaluator.worker_messages import Claim
+from gym_kernel.evaluator.worker_link import WorkerExited, WorkerLink, WorkerMisbehaved, WorkerTimeout
+from gym_kernel.evaluator.worker_messages import Claim, Idle
 
 __all__ = ["Judge"]
 
 _MAX_CLAIM_BYTES = 256 << 10
 _START_S = 120.0
+_IDLE_CALL_S = 20.0
+_IDLE_CALLS = 12
 
 
 class Judge:
@@ -64,6 +68,7 @@ class Judge:
         self._stock: queue.SimpleQueue[WorkerLink] = queue.SimpleQueue()
         self._start_lock = threading.Lock()
         self._benches: BenchCache | None = None
+        self._overhead = CallOverhead(self._idle_window_us)
         self._load_slots = threading.BoundedSemaphore(max(2, len(os.sched_getaffinity(0))))
 
     def run(self) -> None:
@@ -100,6 +105,28 @@ class Judge:
     def report(self, request_id: int, stage: Stage, limit_s: float) -> None:
         """Tell the host that a request entered a stage of at most ``limit_s`` seconds."""
         self.send(Progress(request_id, stage, limit_s))
+
+    def _idle_window_us(self, spin_us: float) -> float:
+        """Shortest idle call of a fresh worker behind a spin; the lane is held meanwhile.
+
+        Raises:
+            RuntimeError: No worker could go through it.
+        """
+        link = self.take_worker(_START_S)
+        try:
+            windows_us = []
+            link.wait(_START_S)
+            for _ in range(_IDLE_CALLS):
+                started = time.perf_counter_ns()
+                link.send(Idle(spin_us))
+                link.wait(_IDLE_CALL_S)
+                windows_us.append((time.perf_counter_ns() - started) / 1000)
+            return min(windows_us)
+        except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
+            raise RuntimeError(f"A fresh worker could not be timed: {type(error).__name__}.") from error
+        finally:
+            self.end_worker(link)
+            link.close()
 
     def _hear(self, message: HostToJudge) -> None:
         if isinstance(message, WorkerOffer):
@@ -140,7 +167,7 @@ class Judge:
     def _evaluate(self, request: Evaluate) -> VerdictReady:
         self.send(Progress(request.id, Stage.PREPARING, _START_S))
         benches = self._start()
-        return VerdictReady(request.id, evaluate(request, benches, self, self._load_slots))
+        return VerdictReady(request.id, evaluate(request, benches, self, self._load_slots, self._overhead))
 
     def _start(self) -> BenchCache:
         """Wake the device at the first request."""

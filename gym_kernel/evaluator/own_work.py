@@ -1,114 +1,112 @@
-"""Which torch operators a forward pass goes through.
+"""Whether a call's values came from the submission's own kernels: the judge's rules.
 
-A kernel writer's values must come from the kernels that were submitted. A dispatch mode sees every ATen operator,
-whether Python or C++ calls it; what allocates, views, fills or copies memory is nobody's arithmetic, and anything
-else is torch doing the work.
+The evidence is gathered in the worker by :mod:`gym_kernel.evaluator.work_evidence`. What allocates, views, fills
+or copies memory is nobody's arithmetic; any other torch operator, and any GPU kernel of a library, is somebody else
+doing the work.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterable
 
-from torch.utils._python_dispatch import TorchDispatchMode
+from gym_kernel.evaluator.worker_messages import Profile, WorkEvidence
 
-__all__ = ["OperationTrace", "computing_operations"]
+__all__ = ["borrowed_kernels", "borrowed_operations", "refuse_work"]
 
 # Allocation, metadata, initialisation and movement: none of these computes a value of the output.
 _INNOCENT = frozenset(
-    [
-        "_reshape_alias",
-        "_to_copy",
-        "_unsafe_view",
-        "alias",
-        "alias_copy",
-        "arange",
-        "as_strided",
-        "clone",
-        "contiguous",
-        "copy",
-        "copy_",
-        "detach",
-        "detach_",
-        "empty",
-        "empty_like",
-        "empty_permuted",
-        "empty_strided",
-        "expand",
-        "expand_copy",
-        "fill",
-        "fill_",
-        "flatten",
-        "full",
-        "full_like",
-        "is_pinned",
-        "is_same_size",
-        "item",
-        "_local_scalar_dense",
-        "lift_fresh",
-        "movedim",
-        "narrow",
-        "new_empty",
-        "new_empty_strided",
-        "new_full",
-        "new_ones",
-        "new_zeros",
-        "ones",
-        "ones_like",
-        "permute",
-        "pin_memory",
-        "record_stream",
-        "resize_",
-        "reshape",
-        "select",
-        "set_",
-        "slice",
-        "split",
-        "split_with_sizes",
-        "squeeze",
-        "squeeze_",
-        "stride",
-        "sym_size",
-        "t",
-        "transpose",
-        "transpose_",
-        "unbind",
-        "unflatten",
-        "unsqueeze",
-        "unsqueeze_",
-        "view",
-        "view_as",
-        "zero",
-        "zero_",
-        "zeros",
-        "zeros_like",
-    ]
+    """
+    _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias alias_copy arange as_strided as_strided_ chunk
+    clone contiguous copy copy_ cpu cuda detach detach_ empty empty_like empty_permuted empty_strided expand
+    expand_as expand_copy fill fill_ flatten full full_like is_floating_point is_nonzero is_pinned is_same_size item
+    lift_fresh movedim mT narrow new_empty new_empty_strided new_full new_ones new_zeros numpy_T ones ones_like permute
+    pin_memory record_stream requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg result_type select
+    set_ size slice split split_with_sizes squeeze squeeze_ stride sym_numel sym_size sym_storage_offset sym_stride t
+    to to_dense transpose transpose_ type_as unbind unflatten unsqueeze unsqueeze_ view view_as zero zero_ zeros
+    zeros_like
+    """.split()
+)
+
+# The namespaces that torch brings along; an operator of any other one is the submission's own.
+_TORCH_NAMESPACES = frozenset(
+    "_quantized aten c10d _c10d_functional flash_attn fbgemm higher_order inductor mkl mkldnn mkldnn_prepacked "
+    "onednn prim prims quantized sparse symm_mem torchvision torchaudio xnnpack".split()
+)
+
+# How kernels of torch and of NVIDIA's libraries are called. Names are matched, so this tells honest mistakes and
+# plain cheats; one that renames a library's kernels is caught by what it cannot rename.
+_LIBRARY_KERNEL = re.compile(
+    r"""
+    \bat::native\b | \bat_cuda_detail\b | \bc10::
+    | cublas | cudnn | nvjet | cusparse | cusolver | cufft | cask_ | flash_fwd | flash_bwd | fmha_cutlass
+    | cutlass_\d\d | Kernel2<cutlass_ | \b(?:ampere|volta|turing|maxwell|hopper|sm\d\d)_\w*(?:gemm|xmma|conv|s?sgemm)
+    | \bgemv(?:2|NSP|x|_) | splitKreduce | \bgemmk1_ | implicit_convolve | wgrad_ | dgrad_ | softmax_warp_forward
+    | triton_(?:poi|per|red|tem)_fused
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_INNOCENT_KERNEL = re.compile(
+    r"FillFunctor|direct_copy_kernel|CopyFunctor|CatArrayBatchedCopy|Memcpy|Memset|spin_kernel|arange"
 )
 
 
-class OperationTrace(TorchDispatchMode):
-    """Context that collects the names of the operators dispatched on this thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # The default imports the whole of torch's compiler at the first traced operator, for a second.
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Note the operator's name and let it run."""
-        self.names.add(str(func).rsplit(".", 1)[0])
-        return func(*args, **(kwargs or {}))
-
-
-def computing_operations(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the traced operators that compute values, sorted.
+def borrowed_operations(names: Iterable[str]) -> tuple[str, ...]:
+    """Those operators that compute values and are torch's, sorted.
 
     Args:
-        names: Names as :class:`OperationTrace` collects them, for instance ``"aten.relu"``.
+        names: Operator names with their namespace, for instance ``"aten::relu"``.
     """
-    return tuple(sorted(n for n in set(names) if n.removeprefix("aten.") not in _INNOCENT))
+    found = set()
+    for name in names:
+        namespace, _, operator = name.partition("::")
+        if not operator or namespace not in _TORCH_NAMESPACES:
+            continue
+        if operator.split(".")[0] not in _INNOCENT:
+            found.add(name)
+    return tuple(sorted(found))
+
+
+def borrowed_kernels(names: Iterable[str]) -> tuple[str, ...]:
+    """Those GPU kernels that compute values and are a library's, sorted.
+
+    Args:
+        names: Demangled kernel names.
+    """
+    return tuple(sorted({n for n in names if _LIBRARY_KERNEL.search(n) and not _INNOCENT_KERNEL.search(n)}))
+
+
+def refuse_work(evidence: WorkEvidence, *, on_gpu: bool) -> str:
+    """Why a call's work is not the submission's own; empty where nothing speaks against it.
+
+    Args:
+        evidence: What the worker saw of one call.
+        on_gpu: Whether kernels run on a GPU.
+    """
+    borrowed = borrowed_operations(evidence.operations)
+    if not borrowed and evidence.profile is not None:
+        borrowed = borrowed_operations(evidence.profile.operations)
+    if borrowed:
+        return f"torch computed values of the output: {_listed(borrowed)}."
+    if on_gpu:
+        return "" if evidence.profile is None else _refuse_kernels(evidence.profile)
+    if evidence.launches == 0 and evidence.libraries == 0:
+        return "No kernel ran: neither a Triton kernel nor a compiled library of the submission's own."
+    if evidence.libraries == 0 and evidence.conversions:
+        return f"The values left torch by {_listed(evidence.conversions)}, where no kernel works on them."
+    return ""
+
+
+def _refuse_kernels(profile: Profile) -> str:
+    names = [kernel.name for kernel in profile.kernels]
+    borrowed = borrowed_kernels(names)
+    if borrowed:
+        return f"Library kernels ran on the GPU: {_listed(n[:80] for n in borrowed)}."
+    if all(_INNOCENT_KERNEL.search(name) for name in names):
+        return "No kernel of the submission's own ran on the GPU."
+    return ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown[:6]) + (f" and {len(shown) - 6} more" if len(shown) > 6 else "")

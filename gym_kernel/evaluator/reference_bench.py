@@ -92,7 +92,7 @@ class ReferenceBench:
             for tensor, domain in zip(tensors, self.domains, strict=True)
         )
         work = count_work(self._model, sample, task.flops_per_element)
-        self.roofline = roofline_of(work, ceilings)
+        self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
         del sample, tensors, outputs
         self.timing = self._time_reference()
 
@@ -232,12 +232,15 @@ class ReferenceBench:
         try:
             self.write_inputs(inputs, InputKind.OFFICIAL, seed=1)
             arguments = inputs.arguments()
-            for _ in range(3):
-                stopwatch.time(lambda: self._run(self._model, arguments))
             plan = SamplingPlan.for_device(self._device)
+            spin_us = plan.spin_us
+            for _ in range(3):
+                launch_us = stopwatch.time(lambda: self._run(self._model, arguments), spin_us).launch_us
+                spin_us = max(spin_us, 2 * launch_us) if plan.spin_us else 0.0
             samples: list[float] = []
             while plan.wants_more(samples):
-                samples.append(stopwatch.time(lambda: self._run(self._model, arguments)).elapsed_us)
+                timed = stopwatch.time(lambda: self._run(self._model, arguments), spin_us)
+                samples.append(timed.elapsed_us)
             return Timing(tuple(samples))
         finally:
             self.arenas.release(inputs.arena)

@@ -83,21 +83,25 @@ class Roofline:
         return min(self.t_min_us / runtime_us, 1.0)
 
 
-def roofline_of(work: Work, ceilings: Ceilings, *, floor_margin: float = 0.8) -> Roofline:
+def roofline_of(
+    work: Work, ceilings: Ceilings, *, resident_bytes: int = 0, floor_margin: float = 0.8
+) -> Roofline:
     """Work out the roofline of a task on a device.
 
     Args:
         work: Bytes and FLOPs of the task.
         ceilings: Ceilings of the device.
-        floor_margin: The believed floor is this fraction of the time at ``floor_bandwidth``. It
-            leaves room for writes that are still in L2 when the clock stops.
+        resident_bytes: Output bytes that may still be in the L2 when the clock stops, and need not have
+            reached memory.
+        floor_margin: The believed floor is this fraction of the time at ``floor_bandwidth``.
 
     Returns:
         The roofline, times in microseconds.
     """
     memory_s = work.bytes / ceilings.bandwidth_bytes_per_s
     compute_s = sum(flops / ceilings.rate_of(dtype) for dtype, flops in work.flops.items())
-    floor_s = floor_margin * work.bytes / ceilings.floor_bandwidth_bytes_per_s
+    moved_bytes = max(work.bytes - resident_bytes, 0)
+    floor_s = floor_margin * moved_bytes / ceilings.floor_bandwidth_bytes_per_s
     return Roofline(
         t_min_us=max(memory_s, compute_s) * 1e6,
         floor_us=floor_s * 1e6,

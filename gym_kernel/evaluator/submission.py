@@ -44,7 +44,8 @@ def extract_code(reply: str) -> str:
     blocks: list[str] = []
     fence = ""
     body: list[str] = []
-    for line in reply.splitlines():
+    # Not splitlines(): a form feed or a line separator inside a string literal is no end of line.
+    for line in reply.replace("\r\n", "\n").split("\n"):
         if not fence:
             opened = _FENCE_OPEN.match(line)
             if opened:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import torch
 
 from gym_kernel.evaluator.arena import Arena, view
+from gym_kernel.evaluator.clock_audit import CallOverhead, ClockAudit
 from gym_kernel.evaluator.deadlines import Budget, StageLimits
 from gym_kernel.evaluator.evaluation_seed import SeedSequence
 from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.numerics import Comparison
 from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
-from gym_kernel.evaluator.own_work import computing_operations
+from gym_kernel.evaluator.own_work import refuse_work
 from gym_kernel.evaluator.reference_bench import ReferenceBench
 from gym_kernel.evaluator.sampling import SamplingPlan
 from gym_kernel.evaluator.status import Status
@@ -26,12 +26,27 @@ from gym_kernel.evaluator.worker_link import (
     WorkerMisbehaved,
     WorkerTimeout,
 )
-from gym_kernel.evaluator.worker_messages import ArenaSpec, Attach, Attached, Call, Called, Claim, Failed
+from gym_kernel.evaluator.worker_messages import (
+    ArenaSpec,
+    Attach,
+    Attached,
+    Call,
+    Called,
+    Claim,
+    Failed,
+    HandedOver,
+    HandOver,
+    Order,
+    WorkEvidence,
+)
 from gym_kernel.tasks.task import WorkPolicy
 
 __all__ = ["Trial"]
 
 _INPUT_SETS = 2
+_FIRST_SPIN_US = 500.0
+_PROFILED_SHARE = 0.15
+_SECOND_LOOK = 10
 _POISON = 0xFF  # every float format reads it as NaN, every signed integer as -1
 
 
@@ -44,6 +59,7 @@ class Trial:
         seeds: Secret seeds.
         budget: The submission's own time.
         limits: Limits by stage.
+        clock: What a call costs beside the submission's own work.
     """
 
     def __init__(
@@ -53,7 +69,9 @@ class Trial:
         seeds: SeedSequence,
         budget: Budget,
         limits: StageLimits,
+        clock: CallOverhead,
     ) -> None:
+        self._clock = clock
         self._bench = bench
         self._link = link
         self._seeds = seeds
@@ -103,24 +121,21 @@ class Trial:
         """
         deadline = time.monotonic() + self._limits.checking_s
         worst: Agreement | None = None
-        operations: tuple[str, ...] = ()
         for position, kind in enumerate(self._bench.kinds):
             inputs = self._inputs[position % len(self._inputs)]
             self._bench.write_inputs(inputs, kind, self._seeds.next())
-            called = self._call(inputs, deadline, trace=position == 0)
-            operations = called.operations or operations
+            self._call(inputs, deadline, profiled=True)
+            self._hand_over(inputs)
             expected = self._bench.expected(inputs)
             errors = self._bench.reference_errors(kind, inputs, expected)
             if errors is None:
                 continue
             self._kinds.append(kind)
-            self._refuse_modified(inputs)
             for agreement in self._bench.against_oracle(self._outputs(), kind, inputs, expected, errors):
                 if not agreement.passed:
                     raise OutcomeError(_disagreement(agreement))
                 if worst is None or agreement.max_rel_error > worst.max_rel_error:
                     worst = agreement
-        self._refuse_borrowed_work(operations)
         if worst is None:
             raise RuntimeError(f"No input kind is fit to judge task {self._bench.task.id!r} by.")
         return worst
@@ -128,29 +143,55 @@ class Trial:
     def time(self) -> Timing:
         """Time the submission on fresh contents, checking the output of every call.
 
+        Among the timed calls, at random, are profiled ones whose times do not count.
+
         Raises:
-            OutcomeError: An output disagrees, a time cannot be, or the submission failed.
+            OutcomeError: An output disagrees, a time cannot be, or the submission failed or cheated.
         """
         deadline = time.monotonic() + self._limits.timing_s
         plan = SamplingPlan.for_device(self._device)
+        audit = ClockAudit(self._clock, plan.spin_us)
         samples: list[float] = []
         while plan.wants_more(samples):
-            inputs = self._seeds.choices.choice(self._inputs)
-            kind = self._seeds.choices.choice(self._kinds)
-            self._bench.write_inputs(inputs, kind, self._seeds.next())
-            started = time.perf_counter_ns()
-            called = self._call(inputs, deadline)
-            judged_us = (time.perf_counter_ns() - started) / 1000
-            self._refuse_modified(inputs)
-            self._compare_timed(inputs, kind)
-            if not 0 < called.elapsed_us <= judged_us:
-                raise OutcomeError(
-                    Outcome.tampering(f"a call of {judged_us:.0f} us was said to take {called.elapsed_us} us")
-                )
-            samples.append(called.elapsed_us)
+            profiled = self._seeds.choices.random() < _PROFILED_SHARE
+            called, window_us = self._checked_call(deadline, audit.spin_us, profiled=profiled)
+            if not profiled:
+                samples.append(called.elapsed_us)
+                audit.add(called, window_us)
         timing = Timing(tuple(samples))
         self._refuse_impossible(timing)
+        self._refuse_doubtful_clock(audit, deadline)
         return timing
+
+    def _checked_call(self, deadline: float, spin_us: float, *, profiled: bool) -> tuple[Called, float]:
+        inputs = self._seeds.choices.choice(self._inputs)
+        kind = self._seeds.choices.choice(self._kinds)
+        self._bench.write_inputs(inputs, kind, self._seeds.next())
+        called, window_us = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
+        self._hand_over(inputs)
+        self._compare_timed(inputs, kind)
+        return called, window_us
+
+    def _refuse_doubtful_clock(self, audit: ClockAudit, deadline: float) -> None:
+        """Compare what the worker claims with what the judge's clock allows."""
+        if not audit.is_doubtful():
+            return
+        # Before anybody is blamed: the machine may just be busier than when the judge was calibrated.
+        audit.recalibrate(self._clock)
+        for _ in range(_SECOND_LOOK):
+            audit.add(*self._checked_call(deadline, audit.spin_us, profiled=False))
+        if audit.is_doubtful():
+            raise OutcomeError(
+                Outcome(
+                    Status.CHEATING,
+                    reason=(
+                        f"Calls that took at least {audit.least_us:.0f} us by the judge's clock were reported as "
+                        f"{audit.claimed_us:.0f} us. Either work is left on streams that forward does not join, or "
+                        "the clock in the worker was tampered with."
+                    ),
+                    cheat="clock_mismatch",
+                )
+            )
 
     def _arenas(self) -> list[Arena]:
         arenas = [inputs.arena for inputs in self._inputs] + [self._output]
@@ -159,19 +200,33 @@ class Trial:
     def _outputs(self) -> list[torch.Tensor]:
         return [view(self._output.bytes, slot) for slot in self._bench.outputs]
 
-    def _call(self, inputs: InputSet, deadline: float, *, trace: bool = False) -> Called:
+    def _call(
+        self, inputs: InputSet, deadline: float, *, spin_us: float = _FIRST_SPIN_US, profiled: bool = False
+    ) -> tuple[Called, float]:
+        """One call; returns the claim and how long it was under way by the judge's clock, in microseconds."""
         self._output.bytes.fill_(_POISON)
         self._synchronize()
-        claim = self._exchange(
-            Call(self._inputs.index(inputs), trace), (), "in forward", deadline - time.monotonic()
-        )
+        order = Call(self._inputs.index(inputs), spin_us, profiled)
+        started = time.perf_counter_ns()
+        claim = self._exchange(order, (), "in forward", deadline - time.monotonic())
+        window_us = (time.perf_counter_ns() - started) / 1000
         if not isinstance(claim, Called):
             raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
-        return claim
+        if not 0 < claim.elapsed_us <= window_us:
+            raise OutcomeError(
+                Outcome.tampering(f"a call of {window_us:.0f} us was said to take {claim.elapsed_us} us")
+            )
+        self._refuse_borrowed_work(claim.evidence)
+        return claim, window_us
 
-    def _exchange(
-        self, order: Attach | Call, fds: tuple[int, ...], when: str, stage_left_s: float = 60.0
-    ) -> Claim:
+    def _hand_over(self, inputs: InputSet) -> None:
+        """Have the last output copied into the arena, and see that the inputs are as they were."""
+        claim = self._exchange(HandOver(), (), "while its output was copied")
+        if not isinstance(claim, HandedOver):
+            raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
+        self._refuse_modified(inputs)
+
+    def _exchange(self, order: Order, fds: tuple[int, ...], when: str, stage_left_s: float = 60.0) -> Claim:
         allowed_s = min(self._budget.allowance(self._limits.call_s), max(stage_left_s, 0.0))
         started = time.monotonic()
         try:
@@ -224,19 +279,23 @@ class Trial:
                 )
             )
 
-    def _refuse_borrowed_work(self, operations: Sequence[str]) -> None:
+    def _refuse_borrowed_work(self, evidence: WorkEvidence) -> None:
         if self._bench.task.work_policy is not WorkPolicy.OWN_KERNELS_ONLY:
             return
-        borrowed = computing_operations(tuple(operations))
-        if borrowed:
+        why = refuse_work(evidence, on_gpu=self._device.type == "cuda")
+        if why:
+            reason = f"{why} Every value must come from the kernels you submit."
+            raise OutcomeError(Outcome(Status.CHEATING, reason=reason, cheat="borrowed_work"))
+        if evidence.profile is not None and evidence.profile.unjoined:
             raise OutcomeError(
                 Outcome(
                     Status.CHEATING,
                     reason=(
-                        "torch computed values of the output: "
-                        f"{', '.join(borrowed[:8])}. Every value must come from the kernels you submit."
+                        "Kernels still ran when the current stream had finished forward: "
+                        f"{', '.join(evidence.profile.unjoined)}. Have the current stream wait for every stream "
+                        "that you use."
                     ),
-                    cheat="borrowed_work",
+                    cheat="unjoined_stream",
                 )
             )
 

@@ -2,7 +2,9 @@
 
     host --fork--> worker: enter the fence, make the device context, Ready
                    judge:  Load  ->  Loaded | Failed
-                   judge:  Call  ->  Called | Failed      (as often as the judge likes)
+                   judge:  Attach   ->  Attached | Failed
+                   judge:  Call     ->  Called | Failed      (as often as the judge likes)
+                   judge:  HandOver ->  HandedOver | Failed
 
 It is killed by its host afterwards; it never ends well by itself.
 """
@@ -15,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +28,20 @@ from gym_kernel.evaluator.candidate import Candidate, CandidateError
 from gym_kernel.evaluator.diagnostics import bounded
 from gym_kernel.evaluator.fence import Isolation, enter_fence
 from gym_kernel.evaluator.framing import Channel, ChannelClosed
-from gym_kernel.evaluator.own_work import OperationTrace
 from gym_kernel.evaluator.precompile import precompile
-from gym_kernel.evaluator.stopwatch import Stopwatch, create_stopwatch
+from gym_kernel.evaluator.stopwatch import Stopwatch, TimedCall, create_stopwatch
+from gym_kernel.evaluator.work_evidence import Witness
 from gym_kernel.evaluator.worker_messages import (
     Argument,
     Attach,
     Attached,
     Call,
     Called,
+    Claim,
     Failed,
     FailureKind,
+    HandedOver,
+    Idle,
     Load,
     Loaded,
     Order,
@@ -64,27 +70,45 @@ def run_worker(sock: socket.socket, output_fd: int, scratch: Path, device_id: st
     tempfile.tempdir = None  # chosen again from TMPDIR
     device = torch.device(device_id)
     _wake_device(device)
+    stopwatch = create_stopwatch(device)
+    witness = Witness(device, scratch)
+    witness.warm_up()
     channel: Channel[Order] = Channel(sock, Order, max_frame_bytes=16 << 20)
     channel.send(Ready(tier.value, time.monotonic() - started))
     try:
-        _serve(channel, device, scratch)
+        _serve(channel, _Tools(device, scratch, stopwatch, witness))
     except ChannelClosed:
         os._exit(0)
 
 
-def _serve(channel: Channel[Order], device: torch.device, scratch: Path) -> None:
-    order = channel.receive()
-    assert isinstance(order, Load), "The first order is always a Load."
+@dataclass(frozen=True)
+class _Tools:
+    """What was made ready before the submission came."""
+
+    device: torch.device
+    scratch: Path
+    stopwatch: Stopwatch
+    witness: Witness
+
+
+def _serve(channel: Channel[Order], tools: _Tools) -> None:
+    bench: _Bench | None = None
     try:
-        bench = _Bench(order, device, scratch)
-        channel.send(Loaded())
         while True:
             order = channel.receive()
-            if isinstance(order, Attach):
-                bench.attach(order, channel.take_fds(len(order.arenas)))
-                channel.send(Attached())
+            if isinstance(order, Idle):
+                channel.send(_idle(order, tools))
+            elif isinstance(order, Load):
+                bench = _Bench(order, tools)
+                channel.send(Loaded())
+            elif bench is None:
+                raise RuntimeError(f"{type(order).__name__} came before Load.")
+            elif isinstance(order, Attach):
+                channel.send(bench.attach(order, channel.take_fds(len(order.arenas))))
             elif isinstance(order, Call):
                 channel.send(bench.call(order))
+            else:
+                channel.send(bench.hand_over())
     except CandidateError as error:
         message = bounded(error.message, _MESSAGE_CHARS)
         channel.send(Failed(error.kind, message, bounded(error.detail, _DETAIL_CHARS)))
@@ -94,17 +118,24 @@ def _serve(channel: Channel[Order], device: torch.device, scratch: Path) -> None
         channel.send(Failed(FailureKind.RUNTIME, text))
 
 
+def _idle(order: Idle, tools: _Tools) -> Called:
+    with tools.witness.watch(profiled=False) as observation:
+        timed = tools.stopwatch.time(lambda: None, order.spin_us)
+    return Called(timed.elapsed_us, timed.launch_us, observation.evidence)
+
+
 class _Bench:
-    def __init__(self, load: Load, device: torch.device, scratch: Path) -> None:
+    def __init__(self, load: Load, tools: _Tools) -> None:
         self._load = load
-        self._device = device
+        self._tools = tools
+        self._device = tools.device
         self._inputs: list[Arena] = []
         self._output: Arena | None = None
-        self._stopwatch: Stopwatch = create_stopwatch(device)
-        self._candidate = Candidate(load.code, scratch, load.init_arguments, device)
-        precompile(self._candidate, load.arguments, device)
+        self._result: Any = None
+        self._candidate = Candidate(load.code, tools.scratch, load.init_arguments, tools.device)
+        precompile(self._candidate, load.arguments, tools.device)
 
-    def attach(self, order: Attach, fds: tuple[int, ...]) -> None:
+    def attach(self, order: Attach, fds: tuple[int, ...]) -> Claim:
         arenas = [
             map_arena(self._device, spec.size_bytes, fd, writable=spec.writable)
             for spec, fd in zip(order.arenas, fds, strict=True)
@@ -114,43 +145,34 @@ class _Bench:
         if self._load.parameters:
             parameters = arenas[order.input_arenas + 1].bytes
             self._candidate.load_parameters({p.name: view(parameters, p.slot) for p in self._load.parameters})
+        return Attached()
 
-    def call(self, order: Call) -> Called:
-        arguments = self._arguments(self._inputs[order.arena])
-        with torch.no_grad():
-            if order.trace:
-                trace = OperationTrace()
-                timed = self._time(lambda: self._traced(trace, arguments))
-                names = tuple(sorted(trace.names))[:64]
-            else:
-                timed = self._time(lambda: self._candidate.forward(arguments))
-                names = ()
-            self._hand_over(timed.result)
-        return Called(timed.elapsed_us, names)
+    def call(self, order: Call) -> Claim:
+        arena = self._inputs[order.arena]
+        arguments = [_argument(arena, argument) for argument in self._load.arguments]
+        self._result = None
+        with torch.no_grad(), self._tools.witness.watch(profiled=order.profiled) as observation:
+            timed = self._time(lambda: self._candidate.forward(arguments), order.spin_us)
+        self._result = timed.result
+        return Called(timed.elapsed_us, timed.launch_us, observation.evidence)
 
-    def _time(self, call: Callable[[], Any]) -> Any:
+    def hand_over(self) -> Claim:
+        outputs = self._candidate.outputs(self._result, self._load.outputs, self._device)
+        assert self._output is not None, "Memory is attached before the first call."
+        for slot, tensor in zip(self._load.outputs, outputs, strict=True):
+            view(self._output.bytes, slot).copy_(tensor.detach())
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        return HandedOver()
+
+    def _time(self, call: Callable[[], Any], spin_us: float) -> TimedCall[Any]:
         try:
-            return self._stopwatch.time(call)
+            return self._tools.stopwatch.time(call, spin_us)
         except CandidateError:
             raise
         except RuntimeError as error:
             # A kernel's fault surfaces at the synchronisation, outside the submission's own frames.
             raise CandidateError(FailureKind.RUNTIME, _device_fault(error)) from error
-
-    def _traced(self, trace: OperationTrace, arguments: list[Any]) -> Any:
-        with trace:
-            return self._candidate.forward(arguments)
-
-    def _hand_over(self, result: Any) -> None:
-        outputs = self._candidate.outputs(result, self._load.outputs, self._device)
-        assert self._output is not None, "Memory is attached before the first call."
-        for slot, tensor in zip(self._load.outputs, outputs, strict=True):
-            view(self._output.bytes, slot).copy_(tensor)
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-
-    def _arguments(self, arena: Arena) -> list[Any]:
-        return [_argument(arena, argument) for argument in self._load.arguments]
 
 
 def _argument(arena: Arena, argument: Argument) -> Any:

@@ -21,12 +21,18 @@ __all__ = [
     "Claim",
     "Failed",
     "FailureKind",
+    "HandOver",
+    "HandedOver",
+    "Idle",
+    "KernelRecord",
     "Load",
     "Loaded",
     "Order",
     "Parameter",
+    "Profile",
     "Ready",
     "TensorSlot",
+    "WorkEvidence",
 ]
 
 
@@ -94,11 +100,25 @@ class Attach(_Frame, frozen=True, tag="attach"):
     input_arenas: int
 
 
+class Idle(_Frame, frozen=True, tag="idle"):
+    """Judge -> worker: go through the motions of a call without one, behind a spin of this length.
+
+    What it takes by the judge's clock is what a call costs beside the submission's own work.
+    """
+
+    spin_us: float
+
+
 class Call(_Frame, frozen=True, tag="call"):
-    """Judge -> worker: run ``forward`` once on the contents of an input arena."""
+    """Judge -> worker: run ``forward`` once on the contents of an input arena, behind a spin of this length."""
 
     arena: int
-    trace: bool = False
+    spin_us: float
+    profiled: bool = False
+
+
+class HandOver(_Frame, frozen=True, tag="hand_over"):
+    """Judge -> worker: copy the last call's output into the output arena. Not part of any timing."""
 
 
 class Ready(_Frame, frozen=True, tag="ready"):
@@ -116,14 +136,61 @@ class Attached(_Frame, frozen=True, tag="attached"):
     """Worker -> judge: the shared memory is mapped and the parameters are copied."""
 
 
-class Called(_Frame, frozen=True, tag="called"):
-    """Worker -> judge: one call is done and its output is in the output arena.
+class KernelRecord(_Frame, frozen=True):
+    """A GPU kernel as CUPTI saw it: its demangled name and its duration in microseconds."""
 
-    ``operations`` names the torch operators a traced call went through.
+    name: str
+    duration_us: float
+
+
+class Profile(_Frame, frozen=True):
+    """What a profiled call did.
+
+    Attributes:
+        operations: Every torch operator that ran, nested ones included, for instance ``"aten::relu"``.
+        kernels: Every GPU kernel, in the order of their starts.
+        unjoined: Names of kernels that still ran when the current stream had come to the end of ``forward``.
+    """
+
+    operations: tuple[str, ...]
+    kernels: tuple[KernelRecord, ...]
+    unjoined: tuple[str, ...]
+
+
+class WorkEvidence(_Frame, frozen=True):
+    """Who did the work of one call.
+
+    Attributes:
+        operations: Torch operators that the dispatcher was asked for, for instance ``"aten::relu"``.
+        conversions: Ways out of torch that were taken, for instance ``"Tensor.numpy"``.
+        launches: Kernels that Triton's interpreter ran.
+        libraries: Shared objects of the submission's own that are loaded.
+        profile: Of a profiled call.
+    """
+
+    operations: tuple[str, ...] = ()
+    conversions: tuple[str, ...] = ()
+    launches: int = 0
+    libraries: int = 0
+    profile: Profile | None = None
+
+
+class Called(_Frame, frozen=True, tag="called"):
+    """Worker -> judge: one call is done and the device is idle.
+
+    Attributes:
+        elapsed_us: What the worker's own clock says.
+        launch_us: Host time of ``forward``, which the next spin should outlast.
+        evidence: Who did the work.
     """
 
     elapsed_us: float
-    operations: tuple[str, ...] = ()
+    launch_us: float
+    evidence: WorkEvidence
+
+
+class HandedOver(_Frame, frozen=True, tag="handed_over"):
+    """Worker -> judge: the output is in the output arena."""
 
 
 class Failed(_Frame, frozen=True, tag="failed"):
@@ -134,5 +201,5 @@ class Failed(_Frame, frozen=True, tag="failed"):
     detail: str = ""
 
 
-Order = Union[Load, Attach, Call]
-Claim = Union[Ready, Loaded, Attached, Called, Failed]
+Order = Union[Idle, Load, Attach, Call, HandOver]
+Claim = Union[Ready, Loaded, Attached, Called, HandedOver, Failed]

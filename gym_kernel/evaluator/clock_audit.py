@@ -1,0 +1,92 @@
+"""The judge's own clock as a bound on what a worker claims.
+
+A call is under way, by the judge's clock, for the exchange of two frames, the flush, the spin and the work. All but
+the work is measured with a fresh worker that goes through the motions of a call without one (:class:`CallOverhead`).
+What is left of the shortest call is the least that the work can have taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+
+from gym_kernel.evaluator.worker_messages import Called
+
+__all__ = ["CallOverhead", "ClockAudit"]
+
+# Below these the difference of two clocks in two processes says nothing.
+_SLACK_US = 75.0
+_SLACK_FRACTION = 0.2
+_SPINS_US = (0.0, 250.0, 1_000.0, 4_000.0, 16_000.0)
+
+
+class CallOverhead:
+    """What a call costs beside the submission's own work, for each length of spin.
+
+    Args:
+        measure: Returns the shortest window of an idle call behind a spin, both in microseconds.
+    """
+
+    def __init__(self, measure: Callable[[float], float]) -> None:
+        self._measure = measure
+        self._known: dict[float, float] = {}
+
+    def of(self, spin_us: float) -> float:
+        """Overhead of a call behind this spin, in microseconds; measured at its first use."""
+        if spin_us not in self._known:
+            self._known[spin_us] = self._measure(spin_us)
+        return self._known[spin_us]
+
+    def remeasure(self, spin_us: float) -> None:
+        """Measure once more, as the machine is now."""
+        self._known[spin_us] = self._measure(spin_us)
+
+
+class ClockAudit:
+    """Compares a run's claims with the judge's clock.
+
+    Args:
+        overhead: See :class:`CallOverhead`.
+        spin_us: Spin of the first call, in microseconds; 0 for devices without one.
+    """
+
+    def __init__(self, overhead: CallOverhead, spin_us: float) -> None:
+        self._overhead = overhead
+        self._spins = _SPINS_US[1:] if spin_us else _SPINS_US[:1]
+        self.spin_us = self._spins[0]
+        self._claims_us: list[float] = []
+        self._works_us: list[float] = []
+
+    def add(self, called: Called, window_us: float) -> None:
+        """Note a call, and choose the next spin so that it outlasts launches like this one's."""
+        self._claims_us.append(called.elapsed_us)
+        self._works_us.append(window_us - self._overhead.of(self.spin_us) - self._late_us(called))
+        wanted = 1.5 * called.launch_us
+        self.spin_us = next((spin for spin in self._spins if spin >= wanted), self._spins[-1])
+
+    def recalibrate(self, overhead: CallOverhead) -> None:
+        """Forget what was noted, and measure the overhead anew."""
+        overhead.remeasure(self.spin_us)
+        self._overhead = overhead
+        self._claims_us.clear()
+        self._works_us.clear()
+
+    @property
+    def claimed_us(self) -> float:
+        """Median claim, in microseconds."""
+        return median(self._claims_us)
+
+    @property
+    def least_us(self) -> float:
+        """The least that the work can have taken, by the judge's clock, in microseconds."""
+        return min(self._works_us)
+
+    def is_doubtful(self) -> bool:
+        """Whether the claims are shorter than the judge's clock allows."""
+        return self.least_us > self.claimed_us + max(_SLACK_US, _SLACK_FRACTION * self.claimed_us)
+
+    def _late_us(self, called: Called) -> float:
+        """Launching that the spin did not cover; it is the host's time, not the kernel's."""
+        if not self.spin_us:
+            return 0.0
+        return max(called.launch_us - self.spin_us, 0.0)

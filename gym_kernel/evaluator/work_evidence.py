@@ -1,0 +1,183 @@
+"""Watching one call in the worker: operators, ways out of torch, kernels.
+
+Two observers see the operators. A dispatch mode is there in every call, so that there is no unobserved one to
+behave differently in; the profiler, in calls that the judge picks, sees the operators inside other operators and
+those that were hidden from the mode, and on a GPU, through CUPTI, the kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.autograd.profiler import profile as autograd_profile
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gym_kernel.evaluator.worker_messages import KernelRecord, Profile, WorkEvidence
+
+__all__ = ["Observation", "Witness"]
+
+_CONVERSIONS = {
+    torch.Tensor.numpy: "Tensor.numpy",
+    torch.Tensor.__array__: "Tensor.__array__",
+    torch.Tensor.tolist: "Tensor.tolist",
+    torch.Tensor.__dlpack__: "Tensor.__dlpack__",
+}
+_MOST_NAMES = 64
+_MARKER = "spin_kernel"
+
+
+class Witness:
+    """Collects the evidence of one call at a time.
+
+    Args:
+        device: Where the submission runs.
+        scratch: The worker's folder; shared objects loaded from there are the submission's own.
+    """
+
+    def __init__(self, device: torch.device, scratch: Path) -> None:
+        self._on_gpu = device.type == "cuda"
+        self._scratch = str(scratch)
+        self._launches = _LaunchCounter()
+        if not self._on_gpu:
+            self._launches.install()
+
+    def warm_up(self) -> None:
+        """Pay for the profiler's start-up before a submission waits for it."""
+        device = torch.device("cuda") if self._on_gpu else torch.device("cpu")
+        with self.watch(profiled=True):
+            torch.zeros(1, device=device)
+
+    @contextlib.contextmanager
+    def watch(self, *, profiled: bool) -> Iterator[Observation]:
+        """Observe what a ``with`` block does; the observation's evidence is complete when it has ended.
+
+        Args:
+            profiled: Whether to record operators and kernels with the profiler too.
+        """
+        operations, conversions = _OperatorTrace(), _ConversionTrace()
+        self._launches.count = 0
+        observation = Observation()
+        with contextlib.ExitStack() as stack:
+            profiler = stack.enter_context(_profiler(self._on_gpu)) if profiled else None
+            stack.enter_context(conversions)
+            stack.enter_context(operations)
+            yield observation
+        observation.evidence = WorkEvidence(
+            operations=tuple(sorted(operations.names))[:_MOST_NAMES],
+            conversions=tuple(sorted(conversions.names)),
+            launches=self._launches.count,
+            libraries=_own_libraries(self._scratch),
+            profile=None if profiler is None else _profile(profiler),
+        )
+
+
+@dataclass
+class Observation:
+    """What a watched block did.
+
+    Attributes:
+        evidence: Filled in when the block has ended.
+    """
+
+    evidence: WorkEvidence = field(default_factory=WorkEvidence)
+
+
+class _OperatorTrace(TorchDispatchMode):
+    """Names of the operators dispatched on this thread, from Python or C++."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # The default imports the whole of torch's compiler at the first traced operator, for a second.
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Note the operator's name and let it run."""
+        self.names.add(func.name() if hasattr(func, "name") else str(func))
+        return func(*args, **(kwargs or {}))
+
+
+class _ConversionTrace(TorchFunctionMode):
+    """Names of the ways out of torch that were taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Note a conversion and let it happen."""
+        name = _CONVERSIONS.get(func)
+        if name is not None:
+            self.names.add(name)
+        return func(*args, **(kwargs or {}))
+
+
+class _LaunchCounter:
+    """Counts what Triton's interpreter launches."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def install(self) -> None:
+        from triton.runtime.interpreter import GridExecutor
+
+        launch = GridExecutor.__call__
+        counter = self
+
+        def counted(executor: Any, *args: Any, **kwargs: Any) -> Any:
+            counter.count += 1
+            return launch(executor, *args, **kwargs)
+
+        GridExecutor.__call__ = counted
+
+
+@contextlib.contextmanager
+def _profiler(on_gpu: bool) -> Iterator[autograd_profile]:
+    with autograd_profile(use_kineto=True, use_cpu=True, use_device="cuda" if on_gpu else None) as profiler:
+        yield profiler
+
+
+def _profile(profiler: autograd_profile) -> Profile:
+    results = profiler.kineto_results
+    assert results is not None, "The profiler has stopped."
+    operations: set[str] = set()
+    kernels = []
+    for event in results.events():
+        if event.device_type() == torch.autograd.DeviceType.CUDA:
+            kernels.append(event)
+        elif "::" in event.name():
+            operations.add(event.name())
+    kernels.sort(key=lambda event: event.start_ns())
+    marks = [event.start_ns() for event in kernels if _MARKER in event.name()]
+    ended_ns = marks[-1] if marks else float("inf")
+    unjoined = [k for k in kernels if _MARKER not in k.name() and k.start_ns() + k.duration_ns() > ended_ns]
+    return Profile(
+        operations=tuple(sorted(operations))[:_MOST_NAMES],
+        kernels=tuple(KernelRecord(k.name()[:300], k.duration_ns() / 1000) for k in kernels[:_MOST_NAMES]),
+        unjoined=tuple(k.name()[:120] for k in unjoined[:4]),
+    )
+
+
+def _own_libraries(scratch: str) -> int:
+    """Shared objects mapped from the scratch folder, which only the submission can have put there."""
+    own: set[str] = set()
+    with open(f"/proc/{os.getpid()}/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            path = line.split(maxsplit=5)[5:]
+            if path and path[0].startswith(scratch) and ".so" in path[0]:
+                own.add(path[0].strip())
+    return len(own)
