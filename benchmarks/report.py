@@ -35,7 +35,7 @@ def write_report(name: str, facts: DeviceFacts, body: dict[str, Any], folder: Pa
         "gym_kernel": __version__,
         "python": platform.python_version(),
         "device": asdict(facts),
-        "command": " ".join(["python", *sys.argv]),
+        "command": f"python -m benchmarks.{Path(sys.argv[0]).stem}",
         **body,
     }
     path.write_text(json.dumps(report, indent=2) + "\n")

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium
 import pytest
+from fence_fixtures import cramped, fenced, open_folder  # noqa: F401 (fixtures of the fence's tests)
 
 _HAS_CUDA = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
 
@@ -54,9 +55,9 @@ def make_env() -> Iterator[Any]:
         env.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def warm_evaluator() -> Iterator[None]:
-    """Keep the CPU evaluator's host alive for the whole session, so that each test does not start one."""
+    """Keep the CPU evaluator's host alive for a whole test file, so that each test does not start one."""
     env = gymnasium.make("gym_kernel:KernelEnv-v0", device="cpu", tasks="relu")
     env.reset()
     yield

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 
 from gym_kernel import __version__
 from gym_kernel.cli.probes import Finding, Gpu, compilers, cpu_name, find_gpus, software, torch_cuda_version
-from gym_kernel.errors import GymKernelError
 from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.device_choice import cuda_device_count
-from gym_kernel.evaluator.fence import choose_isolation
+from gym_kernel.evaluator.fence_probe import probe_isolation
 
 __all__ = ["add_parser"]
 
@@ -40,7 +39,7 @@ def _run(options: argparse.Namespace) -> int:
     _section("Software", map(_line, packages.values()))
     _section("Devices", _devices(gpus))
     _section("Compilers", map(_line, tools.values()))
-    _section("Isolation", [_isolation()])
+    _section("Isolation", _isolation())
     _section("Caches", [_caches()])
     _section("What works", map(_ability_line, abilities))
     return 0 if any(ability.ok for ability in abilities) else 1
@@ -78,11 +77,13 @@ def _devices(gpus: tuple[Gpu, ...]) -> list[str]:
     return [*lines, f"cuda     {count} usable" if count else f"cuda     none: {_NO_GPU}"]
 
 
-def _isolation() -> str:
+def _isolation() -> list[str]:
     try:
-        return f"{choose_isolation('auto').value} (the strongest tier that works here)"
-    except (GymKernelError, OSError) as error:
-        return f"unknown: {error}"
+        report = probe_isolation()
+    except OSError as error:
+        return [f"unknown  trying it failed: {error}"]
+    lines = [f"tier     {report.tier.value} (the strongest tier that works here)"]
+    return [*lines, *(f"missing  {lack.layer.value}: {lack.text}" for lack in report.missing)]
 
 
 def _caches() -> str:

@@ -11,7 +11,7 @@ _BY_STATUS = {
     Status.COMPILE_ERROR: "Fix the first error; later ones often follow from it.",
     Status.RUNTIME_ERROR: "Start from the first line of your module that the traceback names.",
     Status.TIMEOUT: "Look for an endless loop, a barrier that some thread never reaches, far too much work.",
-    Status.CRASHED: "If it was an access out of bounds, look at masks, strides and the last block.",
+    Status.CRASHED: "Look for accesses out of bounds (masks, strides, last block) and for calls that end a process.",
     Status.CHEATING: "Compute every value of the output in kernels of your own, anew on each call.",
     Status.INFRASTRUCTURE_ERROR: "Nothing is known against your submission; it may be sent again.",
 }

@@ -124,9 +124,10 @@ def _correct(verdict: Verdict) -> str:
 def _speedup(verdict: Verdict) -> str:
     if verdict.speedup is None or verdict.reference is None:
         return ""
-    return (
-        f", {verdict.speedup:.2f} times as fast as eager PyTorch ({time_text(verdict.reference.median_us)})"
-    )
+    speedup = verdict.speedup
+    # Far below one, "0.00 times as fast" would say nothing.
+    ratio = f"{speedup:.2f} times as fast as" if speedup >= 0.1 else f"{1 / speedup:,.0f} times slower than"
+    return f", {ratio} eager PyTorch ({time_text(verdict.reference.median_us)})"
 
 
 def _achieved(roofline: Roofline, runtime_us: float) -> str:

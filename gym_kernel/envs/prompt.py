@@ -59,7 +59,7 @@ _CHECKS = """\
 shifted, sparse, repeated and outlying ones, as far as they make sense for the task. The outputs are \
 compared with a float64 computation, within the rounding error that an accurate kernel of this dtype makes. \
 NaN and Inf must stand where the reference has them.
-2. Time: the median of many calls. Each gets new data, starts with a cold cache, and its output is checked.
+2. Time: the median of many calls. Each gets new data (on a GPU with a cold L2), and its output is checked.
 
 Cheating earns nothing: values that are not computed by your code, results kept from an earlier call, work \
 that goes on after `forward` returns, changed inputs, a time below what the hardware allows, tampering with \

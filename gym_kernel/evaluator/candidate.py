@@ -6,6 +6,7 @@ turns into a status.
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 
+from gym_kernel.evaluator.compiled_kernels import hand_on_compiled
 from gym_kernel.evaluator.diagnostics import compiler_output, python_traceback
 from gym_kernel.evaluator.source_check import check_source
 from gym_kernel.evaluator.worker_messages import FailureKind, TensorSlot
@@ -63,6 +65,20 @@ class Candidate:
         self._path.write_text(code, encoding="utf-8", errors="surrogatepass")
         self.module = self._guard(self._import)
         self.model = self._guard(lambda: self._construct(init_arguments, device))
+
+    def renewed(self, init_arguments: Sequence[Any], device: torch.device) -> Candidate:
+        """The same submission imported and constructed anew, with the kernels that are compiled already.
+
+        Raises:
+            CandidateError: The second import or construction fails.
+        """
+        old = vars(self.module)
+        again = copy.copy(self)
+        again.module = again._guard(again._import)
+        for name, value in vars(again.module).items():
+            hand_on_compiled(old.get(name), value)
+        again.model = again._guard(lambda: again._construct(init_arguments, device))
+        return again
 
     def load_parameters(self, values: dict[str, torch.Tensor]) -> None:
         """Copy the reference's parameters and buffers in, by name.

@@ -28,7 +28,7 @@ from gym_kernel.evaluator.roofline import Ceilings, CeilingSource
 
 __all__ = ["cached", "cross_checked", "measure"]
 
-_FORMAT = 1
+_FORMAT = 2
 
 # Outside these shares of the datasheet's figure a measurement is not believed: the device was busy or
 # throttled below, the clock was wrong above.

@@ -15,6 +15,7 @@ from typing import Union
 from gym_kernel.errors import ConfigurationError, DeviceUnavailable, EvaluatorError, TaskError
 from gym_kernel.evaluator.briefing import Briefing
 from gym_kernel.evaluator.device_choice import resolve_device
+from gym_kernel.evaluator.fence import check_isolation_name
 from gym_kernel.evaluator.framing import ChannelClosed, ChannelTimeout, FrameError
 from gym_kernel.evaluator.host_process import HostProcess
 from gym_kernel.evaluator.messages import (
@@ -70,6 +71,7 @@ class EvaluatorConfig:
             raise ConfigurationError(
                 f"evaluation_seed={self.evaluation_seed!r} must be in [0, 2**62) or None."
             )
+        check_isolation_name(self.isolation)
         if self.device not in ("auto", "cpu") and not self.device.startswith("cuda"):
             raise ConfigurationError(
                 f"device={self.device!r} is not known; pass 'auto', 'cpu', 'cuda' or 'cuda:1'."

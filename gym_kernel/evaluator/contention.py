@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from gym_kernel.evaluator.briefing import DeviceFacts
-from gym_kernel.evaluator.processes import children_of
+from gym_kernel.evaluator.processes import descendants_of
 
 __all__ = ["is_contended"]
 
@@ -27,7 +27,7 @@ def is_contended(facts: DeviceFacts, worker_pid: int) -> bool:
     pids = _compute_pids(facts)
     if os.getpid() not in pids:
         return False
-    family = {os.getpid(), worker_pid, *children_of(os.getppid())}
+    family = {os.getpid(), worker_pid, *descendants_of(os.getppid())}
     return bool(pids - family)
 
 

@@ -11,7 +11,7 @@ import torch
 from gym_kernel.errors import DeviceUnavailable
 from gym_kernel.evaluator.briefing import DeviceFacts
 
-__all__ = ["read_device_facts"]
+__all__ = ["lock_name", "read_device_facts"]
 
 
 def read_device_facts(device: torch.device) -> DeviceFacts:
@@ -51,6 +51,13 @@ def read_device_facts(device: torch.device) -> DeviceFacts:
         triton=triton.__version__,
         cuda=torch.version.cuda or "",
     )
+
+
+def lock_name(device: torch.device) -> str:
+    """Name of a device that every process agrees on, whatever ``CUDA_VISIBLE_DEVICES`` shows it."""
+    if device.type == "cpu":
+        return "cpu"
+    return f"cuda-{torch.cuda.get_device_properties(device).uuid}"
 
 
 def _cpu_name() -> str:

@@ -7,7 +7,6 @@ fresh worker -> load and compile (outside the lane, several at once)
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from gym_kernel.evaluator.deadlines import Budget, StageLimits
 from gym_kernel.evaluator.evaluation_seed import SeedSequence
 from gym_kernel.evaluator.messages import Evaluate, Stage
 from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
+from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.record import write_record
 from gym_kernel.evaluator.reference_bench import BenchCache, ReferenceBench
 from gym_kernel.evaluator.status import Status
@@ -31,19 +31,25 @@ from gym_kernel.evaluator.worker_link import (
     WorkerMisbehaved,
     WorkerTimeout,
 )
-from gym_kernel.evaluator.worker_messages import Failed, Load, Loaded, Ready
+from gym_kernel.evaluator.worker_messages import Failed, Load, Loaded
 
-__all__ = ["WorkerSource", "evaluate"]
+__all__ = ["WorkerSource", "WorkerUnavailable", "evaluate"]
 
 _DEATH_WAIT_S = 10.0
 _WORKER_TRIES = 3
 
 
+class WorkerUnavailable(Exception):
+    """No fresh worker could be had; the message says why."""
+
+
 class WorkerSource(Protocol):
     """Where an evaluation gets its worker from, and whom it tells how far it is."""
 
+    gate: QuietGate
+
     def take_worker(self, timeout_s: float) -> WorkerLink:
-        """A fresh worker."""
+        """A worker that is ready; raises :class:`WorkerUnavailable`."""
 
     def end_worker(self, link: WorkerLink) -> None:
         """Have a worker killed."""
@@ -73,6 +79,7 @@ def evaluate(
     source: WorkerSource,
     load_slots: threading.Semaphore,
     overhead: CallOverhead,
+    afterwards: ExitStack,
 ) -> Verdict:
     """Judge one submission.
 
@@ -82,6 +89,7 @@ def evaluate(
         source: Where workers come from.
         load_slots: Bounds how many submissions compile at once.
         overhead: What a call costs beside the submission's own work.
+        afterwards: What remains to be done once the verdict is on its way.
 
     Returns:
         The verdict. Whatever the submission did, it is one; an exception here is the judge's own failure.
@@ -93,23 +101,24 @@ def evaluate(
     link: WorkerLink | None = None
     isolation = ""
     bench: ReferenceBench | None = None
-    with ExitStack() as at_end:
-        try:
-            bench = _prepare_bench(request, benches, source, clock)
-            link, isolation = _fresh_worker(request, source, limits, clock)
-            _load(request, bench, link, source, load_slots, budget, limits, clock)
-            outcome = _try_on_device(
-                request, bench, benches, link, source, budget, limits, seeds, clock, overhead, at_end
-            )
-        except OutcomeError as error:
-            outcome = error.outcome
-        finally:
-            if link is not None:
-                source.end_worker(link)
-                at_end.callback(link.close)
+    try:
+        bench = _prepare_bench(request, benches, source, clock)
+        link = _fresh_worker(request, source, limits, clock)
+        _load(request, bench, link, source, load_slots, budget, limits, clock)
+        outcome = _try_on_device(
+            request, bench, benches, link, source, budget, limits, seeds, clock, overhead, afterwards
+        )
+    except OutcomeError as error:
+        outcome = error.outcome
+    finally:
         if link is not None:
-            outcome = _with_output(outcome, link)
-        verdict = _verdict(request, benches, bench, outcome, isolation, clock)
+            source.end_worker(link)
+            afterwards.callback(link.close)
+            afterwards.callback(link.wait_for_end, _DEATH_WAIT_S)
+    if link is not None:
+        outcome = _with_output(outcome, link)
+        isolation = link.isolation
+    verdict = _verdict(request, benches, bench, outcome, isolation, clock)
     write_record(request, benches.facts, seeds, verdict)
     return verdict
 
@@ -129,27 +138,18 @@ def _prepare_bench(
     return bench
 
 
-def _fresh_worker(
-    request: Evaluate, source: WorkerSource, limits: StageLimits, clock: _Clock
-) -> tuple[WorkerLink, str]:
+def _fresh_worker(request: Evaluate, source: WorkerSource, limits: StageLimits, clock: _Clock) -> WorkerLink:
     since = time.monotonic()
-    source.report(request.id, Stage.PREPARING, _WORKER_TRIES * 2 * limits.worker_s)
-    problem = "none became ready in time"
+    source.report(request.id, Stage.PREPARING, _WORKER_TRIES * limits.worker_s)
+    problem = ""
     for _ in range(_WORKER_TRIES):
         try:
             link = source.take_worker(limits.worker_s)
-        except queue.Empty:
+        except WorkerUnavailable as error:
+            problem = str(error)
             continue
-        try:
-            claim = link.wait(limits.worker_s)
-            if isinstance(claim, Ready):
-                clock.add("queue_s", since)
-                return link, claim.isolation
-            problem = f"one began with {type(claim).__name__}"
-        except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
-            problem = f"one ended before it was ready ({type(error).__name__}): {link.output()[-500:]}"
-        source.end_worker(link)
-        link.close()
+        clock.add("queue_s", since)
+        return link
     raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=f"No worker could be started: {problem}."))
 
 
@@ -206,7 +206,7 @@ def _try_on_device(
     seeds: SeedSequence,
     clock: _Clock,
     overhead: CallOverhead,
-    at_end: ExitStack,
+    afterwards: ExitStack,
 ) -> Outcome:
     waiting = time.monotonic()
     source.report(request.id, Stage.WAITING_FOR_DEVICE, 0.0)
@@ -214,8 +214,7 @@ def _try_on_device(
         clock.add("queue_s", waiting)
         trial = Trial(bench, link, seeds, budget, limits, overhead)
         # The worker may go on writing until it is dead, so its memory is nobody else's before that.
-        at_end.callback(trial.release_memory)
-        at_end.callback(link.wait_for_end, _DEATH_WAIT_S)
+        afterwards.callback(trial.release_memory)
         try:
             started = time.monotonic()
             source.report(request.id, Stage.CHECKING, budget.allowance(limits.checking_s) + 60.0)
@@ -227,13 +226,17 @@ def _try_on_device(
             started = time.monotonic()
             source.report(request.id, Stage.TIMING, budget.allowance(limits.timing_s) + 60.0)
             try:
-                runtime = trial.time()
+                with source.gate.quiet():
+                    runtime = trial.time()
             finally:
                 clock.add("timing_s", started)
             contended = is_contended(benches.facts, link.pid)
             return Outcome(Status.CORRECT, agreement=agreement, runtime=runtime, contended=contended)
         finally:
             source.end_worker(link)
+            # Its death is noise for whoever comes next.
+            source.gate.begin_noise()
+            afterwards.callback(source.gate.end_noise)
 
 
 def _with_output(outcome: Outcome, link: WorkerLink) -> Outcome:

@@ -17,6 +17,7 @@ from gym_kernel.evaluator.messages import Failure, FailureCause, Greeting, HostT
 
 __all__ = ["HostProcess"]
 
+_HOST_MODULE = "gym_kernel.evaluator.host"
 _START_S = 180.0
 _STOP_S = 5.0
 _LOG_TAIL_BYTES = 2_000
@@ -48,7 +49,7 @@ class HostProcess:
         ours, theirs = socket.socketpair()
         self._log = tempfile.TemporaryFile(prefix="gym-kernel-log-")  # noqa: SIM115
         command = [
-            sys.executable, "-m", "gym_kernel.evaluator.host",
+            sys.executable, "-m", _HOST_MODULE,
             "--socket-fd", str(theirs.fileno()), "--caller-pid", str(os.getpid()),
             "--isolation", isolation, "--standby", str(standby),
         ]  # fmt: skip

@@ -13,6 +13,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 import torch
 
@@ -20,8 +22,8 @@ from gym_kernel.errors import DeviceUnavailable, TaskError
 from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.ceilings import cached
 from gym_kernel.evaluator.clock_audit import CallOverhead
-from gym_kernel.evaluator.device_facts import read_device_facts
-from gym_kernel.evaluator.evaluation import evaluate
+from gym_kernel.evaluator.device_facts import lock_name, read_device_facts
+from gym_kernel.evaluator.evaluation import WorkerUnavailable, evaluate
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout
 from gym_kernel.evaluator.lane import Lane
 from gym_kernel.evaluator.messages import (
@@ -39,9 +41,10 @@ from gym_kernel.evaluator.messages import (
     WorkerOffer,
     WorkerTaken,
 )
+from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.reference_bench import BenchCache
 from gym_kernel.evaluator.worker_link import WorkerExited, WorkerLink, WorkerMisbehaved, WorkerTimeout
-from gym_kernel.evaluator.worker_messages import Claim, Idle
+from gym_kernel.evaluator.worker_messages import Claim, Fenced, Idle, Ready, Wake
 
 __all__ = ["Judge"]
 
@@ -49,6 +52,15 @@ _MAX_CLAIM_BYTES = 256 << 10
 _START_S = 120.0
 _IDLE_CALL_S = 20.0
 _IDLE_CALLS = 12
+_LAST_WORDS = 500
+
+
+@dataclass(frozen=True)
+class _FailedStart:
+    """A worker that did not become ready."""
+
+    worker_id: int
+    problem: str
 
 
 class Judge:
@@ -65,9 +77,12 @@ class Judge:
         self._device_id = device
         self._isolation = isolation
         self._send_lock = threading.Lock()
-        self._stock: queue.SimpleQueue[WorkerLink] = queue.SimpleQueue()
+        self._stock: queue.SimpleQueue[WorkerLink | _FailedStart] = queue.SimpleQueue()
+        self.gate = QuietGate()
         self._start_lock = threading.Lock()
         self._benches: BenchCache | None = None
+        self._pacemaker: WorkerLink | None = None
+        self._pacemaker_lock = threading.Lock()
         self._overhead = CallOverhead(self._idle_window_us)
         self._load_slots = threading.BoundedSemaphore(max(2, len(os.sched_getaffinity(0))))
 
@@ -89,14 +104,19 @@ class Judge:
                 os._exit(0)
 
     def take_worker(self, timeout_s: float) -> WorkerLink:
-        """Take a fresh worker from stock, and have the host warm another.
+        """Take a worker that is ready from stock, and have the host warm another.
 
         Raises:
-            queue.Empty: None came within ``timeout_s`` seconds.
+            WorkerUnavailable: None became ready within ``timeout_s`` seconds, or the next one failed to.
         """
-        link = self._stock.get(timeout=timeout_s)
-        self.send(WorkerTaken(link.worker_id))
-        return link
+        try:
+            taken = self._stock.get(timeout=timeout_s)
+        except queue.Empty:
+            raise WorkerUnavailable(f"none became ready within {timeout_s:.0f} s") from None
+        self.send(WorkerTaken(taken.worker_id))
+        if isinstance(taken, _FailedStart):
+            raise WorkerUnavailable(taken.problem)
+        return taken
 
     def end_worker(self, link: WorkerLink) -> None:
         """Have the host kill a worker; returns at once."""
@@ -107,26 +127,37 @@ class Judge:
         self.send(Progress(request_id, stage, limit_s))
 
     def _idle_window_us(self, spin_us: float) -> float:
-        """Shortest idle call of a fresh worker behind a spin; the lane is held meanwhile.
+        """Shortest idle call of the pacemaker behind a spin; the lane is held meanwhile.
 
         Raises:
-            RuntimeError: No worker could go through it.
+            RuntimeError: It is gone; the next request takes another one.
         """
-        link = self.take_worker(_START_S)
-        try:
+        with self._pacemaker_lock:
+            link = self._pacemaker
+            if link is None:
+                raise RuntimeError("There is no pacemaker to measure the cost of a call with.")
             windows_us = []
-            link.wait(_START_S)
-            for _ in range(_IDLE_CALLS):
-                started = time.perf_counter_ns()
-                link.send(Idle(spin_us))
-                link.wait(_IDLE_CALL_S)
-                windows_us.append((time.perf_counter_ns() - started) / 1000)
+            try:
+                for _ in range(_IDLE_CALLS):
+                    started = time.perf_counter_ns()
+                    link.send(Idle(spin_us))
+                    link.wait(_IDLE_CALL_S)
+                    windows_us.append((time.perf_counter_ns() - started) / 1000)
+            except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
+                self._pacemaker = None
+                self.end_worker(link)
+                link.close()
+                raise RuntimeError(f"The pacemaker was lost: {type(error).__name__}.") from error
             return min(windows_us)
-        except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
-            raise RuntimeError(f"A fresh worker could not be timed: {type(error).__name__}.") from error
-        finally:
-            self.end_worker(link)
-            link.close()
+
+    def _ensure_pacemaker(self) -> None:
+        """Have a worker that never sees a submission; it goes through the motions of calls without one.
+
+        It is taken here, and not when it is needed, because no worker can wake while a kernel is timed.
+        """
+        with self._pacemaker_lock:
+            if self._pacemaker is None:
+                self._pacemaker = self.take_worker(_START_S)
 
     def _hear(self, message: HostToJudge) -> None:
         if isinstance(message, WorkerOffer):
@@ -134,22 +165,43 @@ class Judge:
             channel: Channel[Claim] = Channel(
                 socket.socket(fileno=sock_fd), Claim, max_frame_bytes=_MAX_CLAIM_BYTES
             )
-            self._stock.put(WorkerLink(message.worker_id, message.pid, channel, exit_fd, output_fd))
+            link = WorkerLink(message.worker_id, message.pid, channel, exit_fd, output_fd)
+            threading.Thread(target=self._nurse, args=(link,), daemon=True).start()
             return
-        work: Callable[[], JudgeToHost]
+        work: Callable[[ExitStack], JudgeToHost]
         if isinstance(message, Evaluate):
             request = message
-            work = lambda: self._evaluate(request)
+            work = lambda afterwards: self._evaluate(request, afterwards)
         else:
             brief = message
-            work = lambda: self._brief(brief)
+            work = lambda _: self._brief(brief)
         threading.Thread(target=self._answer, args=(message.id, work), daemon=True).start()
 
-    def _answer(self, request_id: int, work: Callable[[], JudgeToHost]) -> None:
+    def _nurse(self, link: WorkerLink) -> None:
+        """See a new worker through its start, while nothing is timed, and put it in stock."""
+        try:
+            fenced = link.wait(_START_S)
+            with self.gate.noise():
+                link.send(Wake())
+                ready = link.wait(_START_S)
+            if not isinstance(fenced, Fenced) or not isinstance(ready, Ready):
+                raise WorkerMisbehaved(f"it began with {type(fenced).__name__} and {type(ready).__name__}")
+        except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
+            problem = f"{type(error).__name__}: {error} {link.output()[-_LAST_WORDS:]}".strip()
+            self.end_worker(link)
+            link.close()
+            self._stock.put(_FailedStart(link.worker_id, problem))
+            return
+        link.isolation = fenced.isolation
+        link.forget_output()
+        self._stock.put(link)
+
+    def _answer(self, request_id: int, work: Callable[[ExitStack], JudgeToHost]) -> None:
         answer: JudgeToHost
         try:
-            self.send(work())
-            return
+            with ExitStack() as afterwards:
+                self.send(work(afterwards))
+                return
         except TaskError as error:
             answer = Failure(request_id, FailureCause.TASK, str(error))
         except DeviceUnavailable as error:
@@ -164,10 +216,13 @@ class Judge:
         with benches.lane.hold():
             return BriefingReady(request.id, benches.get(request.task).briefing(self._isolation))
 
-    def _evaluate(self, request: Evaluate) -> VerdictReady:
+    def _evaluate(self, request: Evaluate, afterwards: ExitStack) -> VerdictReady:
         self.send(Progress(request.id, Stage.PREPARING, _START_S))
         benches = self._start()
-        return VerdictReady(request.id, evaluate(request, benches, self, self._load_slots, self._overhead))
+        self._ensure_pacemaker()
+        return VerdictReady(
+            request.id, evaluate(request, benches, self, self._load_slots, self._overhead, afterwards)
+        )
 
     def _start(self) -> BenchCache:
         """Wake the device at the first request."""
@@ -175,7 +230,7 @@ class Judge:
             if self._benches is None:
                 device = torch.device(self._device_id)
                 facts = read_device_facts(device)
-                lane = Lane(cache_dir() / "locks" / f"{self._device_id.replace(':', '-')}.lock")
+                lane = Lane(cache_dir() / "locks" / f"{lock_name(device)}.lock")
                 with lane.hold():
                     ceilings = cached(facts)
                 self._benches = BenchCache(facts, ceilings, lane)

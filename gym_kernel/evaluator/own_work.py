@@ -12,19 +12,21 @@ from collections.abc import Iterable
 
 from gym_kernel.evaluator.worker_messages import Profile, WorkEvidence
 
-__all__ = ["borrowed_kernels", "borrowed_operations", "refuse_work"]
+__all__ = ["borrowed_kernels", "borrowed_operations", "refuse_cpu_work", "refuse_work"]
 
-# Allocation, metadata, initialisation and movement: none of these computes a value of the output.
+# Allocation, metadata, initialisation and movement: none of these computes a value of the output. Comparisons give
+# truth values, which are of use only to an operator that is not in this list.
 _INNOCENT = frozenset(
     """
-    _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias alias_copy arange as_strided as_strided_ chunk
-    clone contiguous copy copy_ cpu cuda detach detach_ empty empty_like empty_permuted empty_strided expand
-    expand_as expand_copy fill fill_ flatten full full_like is_floating_point is_nonzero is_pinned is_same_size item
-    lift_fresh movedim mT narrow new_empty new_empty_strided new_full new_ones new_zeros numpy_T ones ones_like permute
-    pin_memory record_stream requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg result_type select
-    set_ size slice split split_with_sizes squeeze squeeze_ stride sym_numel sym_size sym_storage_offset sym_stride t
-    to to_dense transpose transpose_ type_as unbind unflatten unsqueeze unsqueeze_ view view_as zero zero_ zeros
-    zeros_like
+    _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias alias_copy all any arange as_strided as_strided_
+    broadcast_to cat chunk clone concat constant_pad_nd contiguous copy copy_ cpu cuda detach detach_ empty empty_like
+    empty_permuted empty_strided eq equal expand expand_as expand_copy fill fill_ flatten flip full full_like ge gt
+    hstack is_floating_point is_nonzero is_pinned is_same_size isfinite isinf isnan item le lift_fresh lt movedim mT
+    narrow ne new_empty new_empty_strided new_full new_ones new_zeros numpy_T ones ones_like pad permute pin_memory
+    record_stream repeat repeat_interleave requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg
+    result_type roll select set_ size slice split split_with_sizes squeeze squeeze_ stack stride swapaxes swapdims
+    sym_numel sym_size sym_storage_offset sym_stride t tile to to_dense transpose transpose_ type_as unbind unflatten
+    unsqueeze unsqueeze_ view view_as vstack zero zero_ zeros zeros_like
     """.split()
 )
 
@@ -41,8 +43,7 @@ _LIBRARY_KERNEL = re.compile(
     \bat::native\b | \bat_cuda_detail\b | \bc10::
     | cublas | cudnn | nvjet | cusparse | cusolver | cufft | cask_ | flash_fwd | flash_bwd | fmha_cutlass
     | cutlass_\d\d | Kernel2<cutlass_ | \b(?:ampere|volta|turing|maxwell|hopper|sm\d\d)_\w*(?:gemm|xmma|conv|s?sgemm)
-    | \bgemv(?:2|NSP|x|_) | splitKreduce | \bgemmk1_ | implicit_convolve | wgrad_ | dgrad_ | softmax_warp_forward
-    | triton_(?:poi|per|red|tem)_fused
+    | \bgemv(?:2|NSP|x|_) | splitKreduce | \bgemmk1_ | implicit_convolve
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -85,21 +86,37 @@ def refuse_work(evidence: WorkEvidence, *, on_gpu: bool) -> str:
     """
     borrowed = borrowed_operations(evidence.operations)
     if not borrowed and evidence.profile is not None:
-        borrowed = borrowed_operations(evidence.profile.operations)
+        # An operator that gave only whole numbers or truth values is bookkeeping; the profiler cannot tell.
+        bookkeeping = {name.split(".")[0] for name in evidence.bookkeeping}
+        borrowed = tuple(n for n in borrowed_operations(evidence.profile.operations) if n not in bookkeeping)
+    if evidence.compiled_frames:
+        return "torch.compile wrote kernels for this submission."
     if borrowed:
         return f"torch computed values of the output: {_listed(borrowed)}."
     if on_gpu:
         return "" if evidence.profile is None else _refuse_kernels(evidence.profile)
-    if evidence.launches == 0 and evidence.libraries == 0:
+    return ""
+
+
+def refuse_cpu_work(evidence: WorkEvidence, libraries: int) -> str:
+    """The same for a CPU, where a kernel is one that Triton interprets or that lives in a library.
+
+    Args:
+        evidence: What the worker saw of one call.
+        libraries: Shared objects of the submission's own that it has loaded.
+    """
+    if libraries:
+        return ""
+    if evidence.launches == 0:
         return "No kernel ran: neither a Triton kernel nor a compiled library of the submission's own."
-    if evidence.libraries == 0 and evidence.conversions:
+    if evidence.conversions:
         return f"The values left torch by {_listed(evidence.conversions)}, where no kernel works on them."
     return ""
 
 
 def _refuse_kernels(profile: Profile) -> str:
     names = [kernel.name for kernel in profile.kernels]
-    borrowed = borrowed_kernels(names)
+    borrowed = borrowed_kernels(set(names) - set(profile.own_kernels))
     if borrowed:
         return f"Library kernels ran on the GPU: {_listed(n[:80] for n in borrowed)}."
     if all(_INNOCENT_KERNEL.search(name) for name in names):

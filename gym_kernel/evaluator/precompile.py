@@ -20,7 +20,7 @@ from gym_kernel.evaluator.worker_messages import Argument, FailureKind
 __all__ = ["precompile"]
 
 
-def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torch.device) -> None:
+def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torch.device) -> bool:
     """Compile what one forward pass would launch, without launching it.
 
     Args:
@@ -28,11 +28,15 @@ def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torc
         arguments: Arguments of ``forward``; tensors are stood in for by uninitialised ones.
         device: Where it will run; on a CPU there is nothing to compile.
 
+    Returns:
+        Whether ``forward`` was run for it. Then module and model must be made anew, because whatever they kept of
+        that pass (a captured graph, a table) was computed by nothing.
+
     Raises:
         CandidateError: A Triton kernel does not compile.
     """
     if device.type != "cuda" or "triton" not in sys.modules or not _has_triton_kernels(candidate):
-        return
+        return False
     with _launches_compile_only(), torch.no_grad():
         try:
             candidate.forward([_stand_in(argument, device) for argument in arguments])
@@ -42,8 +46,9 @@ def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torc
                 raise
         except torch.OutOfMemoryError:
             # No room for the stand-ins beside what runs now.
-            return
+            return True
     torch.cuda.empty_cache()
+    return True
 
 
 def _stand_in(argument: Argument, device: torch.device) -> Any:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import os
 import signal
 from collections.abc import Iterable
 from pathlib import Path
 
+from gym_kernel.evaluator.kernel_calls import prctl
+
 __all__ = [
     "become_subreaper",
     "children_of",
     "close_fds",
     "close_fds_except",
+    "descendants_of",
     "die_with_parent",
     "exit_text",
+    "group_is_empty",
     "kill_group",
     "process_is_alive",
+    "set_dumpable",
     "set_undumpable",
 ]
 
@@ -26,27 +30,17 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 
-_libc = ctypes.CDLL(None, use_errno=True)
 
+def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> None:
+    """Have the kernel send this process a signal when the thread that forked it ends.
 
-def prctl(option: int, value: int) -> None:
-    """Call ``prctl(option, value, 0, 0, 0)``.
-
-    Raises:
-        OSError: The kernel refused.
-    """
-    if _libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0)):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel SIGKILL this process when the thread that forked it ends.
+    A change of user makes the kernel forget it, so it is asked for again after one.
 
     Args:
         parent_pid: Who the parent must still be; where it is not, this process exits at once.
+        signal_number: What to send.
     """
-    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal_number)
     if os.getppid() != parent_pid:
         os._exit(1)
 
@@ -59,6 +53,11 @@ def become_subreaper() -> None:
 def set_undumpable() -> None:
     """Refuse core dumps, ptrace and ``/proc/<pid>/mem`` to processes of the same user."""
     prctl(_PR_SET_DUMPABLE, 0)
+
+
+def set_dumpable() -> None:
+    """Allow processes of the same user what :func:`set_undumpable` refuses them."""
+    prctl(_PR_SET_DUMPABLE, 1)
 
 
 def kill_group(pgid: int) -> bool:
@@ -86,6 +85,42 @@ def _children_by_scan(pid: int) -> Iterable[int]:
         with contextlib.suppress(OSError, IndexError, ValueError):
             if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == pid:
                 yield int(entry.name)
+
+
+def descendants_of(pid: int) -> set[int]:
+    """Pids of all processes below ``pid``, whichever of their threads forked them."""
+    found: set[int] = set()
+    pending = [pid]
+    while pending:
+        for child in _children_of_all_threads(pending.pop()):
+            if child not in found:
+                found.add(child)
+                pending.append(child)
+    return found
+
+
+def _children_of_all_threads(pid: int) -> Iterable[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return
+    if len(threads) <= 1:
+        yield from children_of(pid)
+        return
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+
+
+def group_is_empty(pgid: int) -> bool:
+    """Whether no process, zombies included, is left in a process group."""
+    try:
+        os.killpg(pgid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def process_is_alive(pid: int) -> bool:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from gym_kernel.evaluator.own_uid import uid_for_worker
 from gym_kernel.evaluator.processes import process_is_alive
 
 __all__ = ["HostScratch", "remove_folder"]
@@ -33,10 +34,20 @@ class HostScratch:
             os.environ[name] = str(folder)
         tempfile.tempdir = None  # chosen again at its next use
 
-    def worker_folder(self, worker_id: int) -> Path:
-        """Make the folder of one worker."""
+    def worker_folder(self, worker_id: int, *, own_uid: bool = False) -> Path:
+        """Make the folder of one worker.
+
+        Args:
+            worker_id: Number of the worker.
+            own_uid: Whether the folder belongs to a user that no other worker has.
+        """
         folder = self.path / f"worker-{worker_id}"
         folder.mkdir(mode=0o700)
+        if own_uid:
+            # Passed through by all workers, listed by none.
+            self.path.chmod(0o711)
+            uid = uid_for_worker(os.getpid(), worker_id)
+            os.chown(folder, uid, uid)
         return folder
 
     def remove(self) -> None:

@@ -41,6 +41,7 @@ def extract_code(reply: str) -> str:
     Returns:
         The code without its fences.
     """
+    reply = reply.removeprefix("\ufeff")
     blocks: list[str] = []
     fence = ""
     body: list[str] = []

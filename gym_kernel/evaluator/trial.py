@@ -14,7 +14,7 @@ from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.numerics import Comparison
 from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
-from gym_kernel.evaluator.own_work import refuse_work
+from gym_kernel.evaluator.own_work import refuse_cpu_work, refuse_work
 from gym_kernel.evaluator.reference_bench import ReferenceBench
 from gym_kernel.evaluator.sampling import SamplingPlan
 from gym_kernel.evaluator.status import Status
@@ -46,7 +46,8 @@ __all__ = ["Trial"]
 _INPUT_SETS = 2
 _FIRST_SPIN_US = 500.0
 _PROFILED_SHARE = 0.15
-_SECOND_LOOK = 10
+_SECOND_LOOKS = 3
+_CALLS_A_LOOK = 10
 _POISON = 0xFF  # every float format reads it as NaN, every signed integer as -1
 
 
@@ -124,8 +125,8 @@ class Trial:
         for position, kind in enumerate(self._bench.kinds):
             inputs = self._inputs[position % len(self._inputs)]
             self._bench.write_inputs(inputs, kind, self._seeds.next())
-            self._call(inputs, deadline, profiled=True)
-            self._hand_over(inputs)
+            called, _ = self._call(inputs, deadline, profiled=True)
+            self._hand_over(inputs, called)
             expected = self._bench.expected(inputs)
             errors = self._bench.reference_errors(kind, inputs, expected)
             if errors is None:
@@ -168,26 +169,27 @@ class Trial:
         kind = self._seeds.choices.choice(self._kinds)
         self._bench.write_inputs(inputs, kind, self._seeds.next())
         called, window_us = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
-        self._hand_over(inputs)
+        self._hand_over(inputs, called)
         self._compare_timed(inputs, kind)
         return called, window_us
 
     def _refuse_doubtful_clock(self, audit: ClockAudit, deadline: float) -> None:
         """Compare what the worker claims with what the judge's clock allows."""
-        if not audit.is_doubtful():
-            return
-        # Before anybody is blamed: the machine may just be busier than when the judge was calibrated.
-        audit.recalibrate(self._clock)
-        for _ in range(_SECOND_LOOK):
-            audit.add(*self._checked_call(deadline, audit.spin_us, profiled=False))
+        for _ in range(_SECOND_LOOKS):
+            if not audit.is_doubtful():
+                return
+            # Before anybody is blamed: the machine may just be busier than when the judge was calibrated.
+            audit.start_again()
+            for _ in range(_CALLS_A_LOOK):
+                audit.add(*self._checked_call(deadline, audit.spin_us, profiled=False))
         if audit.is_doubtful():
             raise OutcomeError(
                 Outcome(
                     Status.CHEATING,
                     reason=(
-                        f"Calls that took at least {audit.least_us:.0f} us by the judge's clock were reported as "
-                        f"{audit.claimed_us:.0f} us. Either work is left on streams that forward does not join, or "
-                        "the clock in the worker was tampered with."
+                        f"Calls that were reported as {audit.claimed_us:.0f} us kept the device for at least "
+                        f"{audit.unexplained_us:.0f} us more by the judge's clock. Either work is left on streams "
+                        "that forward does not join, or the clock in the worker was tampered with."
                     ),
                     cheat="clock_mismatch",
                 )
@@ -216,15 +218,17 @@ class Trial:
             raise OutcomeError(
                 Outcome.tampering(f"a call of {window_us:.0f} us was said to take {claim.elapsed_us} us")
             )
-        self._refuse_borrowed_work(claim.evidence)
+        self._refuse_call(claim.evidence)
         return claim, window_us
 
-    def _hand_over(self, inputs: InputSet) -> None:
+    def _hand_over(self, inputs: InputSet, called: Called) -> None:
         """Have the last output copied into the arena, and see that the inputs are as they were."""
         claim = self._exchange(HandOver(), (), "while its output was copied")
         if not isinstance(claim, HandedOver):
             raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
         self._refuse_modified(inputs)
+        if self._device.type == "cpu":
+            self._refuse_borrowed(refuse_cpu_work(called.evidence, claim.libraries))
 
     def _exchange(self, order: Order, fds: tuple[int, ...], when: str, stage_left_s: float = 60.0) -> Claim:
         allowed_s = min(self._budget.allowance(self._limits.call_s), max(stage_left_s, 0.0))
@@ -279,13 +283,13 @@ class Trial:
                 )
             )
 
-    def _refuse_borrowed_work(self, evidence: WorkEvidence) -> None:
-        if self._bench.task.work_policy is not WorkPolicy.OWN_KERNELS_ONLY:
-            return
-        why = refuse_work(evidence, on_gpu=self._device.type == "cuda")
-        if why:
+    def _refuse_borrowed(self, why: str) -> None:
+        if why and self._bench.task.work_policy is WorkPolicy.OWN_KERNELS_ONLY:
             reason = f"{why} Every value must come from the kernels you submit."
             raise OutcomeError(Outcome(Status.CHEATING, reason=reason, cheat="borrowed_work"))
+
+    def _refuse_call(self, evidence: WorkEvidence) -> None:
+        self._refuse_borrowed(refuse_work(evidence, on_gpu=self._device.type == "cuda"))
         if evidence.profile is not None and evidence.profile.unjoined:
             raise OutcomeError(
                 Outcome(

@@ -9,26 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 from torch.autograd.profiler import profile as autograd_profile
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from gym_kernel.evaluator.worker_messages import KernelRecord, Profile, WorkEvidence
 
-__all__ = ["Observation", "Witness"]
+__all__ = ["Observation", "Witness", "own_libraries"]
 
 _CONVERSIONS = {
     torch.Tensor.numpy: "Tensor.numpy",
     torch.Tensor.__array__: "Tensor.__array__",
     torch.Tensor.tolist: "Tensor.tolist",
-    torch.Tensor.__dlpack__: "Tensor.__dlpack__",
 }
+# Below this a tensor holds sizes and the like, not the values that are asked for.
+_LARGE_ELEMENTS = 1024
 _MOST_NAMES = 64
 _MARKER = "spin_kernel"
 
@@ -38,12 +42,10 @@ class Witness:
 
     Args:
         device: Where the submission runs.
-        scratch: The worker's folder; shared objects loaded from there are the submission's own.
     """
 
-    def __init__(self, device: torch.device, scratch: Path) -> None:
+    def __init__(self, device: torch.device) -> None:
         self._on_gpu = device.type == "cuda"
-        self._scratch = str(scratch)
         self._launches = _LaunchCounter()
         if not self._on_gpu:
             self._launches.install()
@@ -65,6 +67,7 @@ class Witness:
         self._launches.count = 0
         observation = Observation()
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_numpy_conversions(conversions.names))
             profiler = stack.enter_context(_profiler(self._on_gpu)) if profiled else None
             stack.enter_context(conversions)
             stack.enter_context(operations)
@@ -72,9 +75,10 @@ class Witness:
         observation.evidence = WorkEvidence(
             operations=tuple(sorted(operations.names))[:_MOST_NAMES],
             conversions=tuple(sorted(conversions.names)),
+            bookkeeping=tuple(sorted(operations.bookkeeping - operations.names))[:_MOST_NAMES],
             launches=self._launches.count,
-            libraries=_own_libraries(self._scratch),
-            profile=None if profiler is None else _profile(profiler),
+            compiled_frames=_compiled_frames(),
+            profile=None if profiler is None else _profile(profiler, self._on_gpu),
         )
 
 
@@ -95,6 +99,7 @@ class _OperatorTrace(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()
+        self.bookkeeping: set[str] = set()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -105,8 +110,10 @@ class _OperatorTrace(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Note the operator's name and let it run."""
-        self.names.add(func.name() if hasattr(func, "name") else str(func))
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        name = func.name() if hasattr(func, "name") else str(func)
+        (self.names if _has_values(result) else self.bookkeeping).add(name)
+        return result
 
 
 class _ConversionTrace(TorchFunctionMode):
@@ -121,9 +128,25 @@ class _ConversionTrace(TorchFunctionMode):
     ) -> Any:
         """Note a conversion and let it happen."""
         name = _CONVERSIONS.get(func)
-        if name is not None:
+        if name is not None and args[0].numel() >= _LARGE_ELEMENTS:
             self.names.add(name)
         return func(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def _numpy_conversions(names: set[str]) -> Iterator[None]:
+    """Note tensors that numpy takes by itself, past the function mode."""
+    take = numpy.from_dlpack
+
+    def noted(x: Any, /, **kwargs: Any) -> Any:
+        names.add("numpy.from_dlpack")
+        return take(x, **kwargs)
+
+    numpy.from_dlpack = noted
+    try:
+        yield
+    finally:
+        numpy.from_dlpack = take
 
 
 class _LaunchCounter:
@@ -151,7 +174,7 @@ def _profiler(on_gpu: bool) -> Iterator[autograd_profile]:
         yield profiler
 
 
-def _profile(profiler: autograd_profile) -> Profile:
+def _profile(profiler: autograd_profile, on_gpu: bool) -> Profile:
     results = profiler.kineto_results
     assert results is not None, "The profiler has stopped."
     operations: set[str] = set()
@@ -169,15 +192,35 @@ def _profile(profiler: autograd_profile) -> Profile:
         operations=tuple(sorted(operations))[:_MOST_NAMES],
         kernels=tuple(KernelRecord(k.name()[:300], k.duration_ns() / 1000) for k in kernels[:_MOST_NAMES]),
         unjoined=tuple(k.name()[:120] for k in unjoined[:4]),
+        own_kernels=_compiled_by_triton() if on_gpu else (),
     )
 
 
-def _own_libraries(scratch: str) -> int:
-    """Shared objects mapped from the scratch folder, which only the submission can have put there."""
+def _has_values(result: Any) -> bool:
+    """Whether an operator's result holds floating-point tensors, or nothing that could tell."""
+    tensors = [part for part in tree_leaves(result) if isinstance(part, torch.Tensor)]
+    return not tensors or any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
+
+
+def _compiled_by_triton() -> tuple[str, ...]:
+    """Names of the kernels in this worker's own Triton cache."""
+    cache = Path(os.environ["TRITON_CACHE_DIR"])
+    return tuple(sorted({path.stem for path in cache.glob("*/*.cubin")}))[:_MOST_NAMES]
+
+
+def _compiled_frames() -> int:
+    """How many functions torch.compile has compiled in this process."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return 0 if dynamo is None else int(dynamo.counters["frames"]["ok"])
+
+
+def own_libraries(scratch: Path) -> int:
+    """Number of shared objects mapped from the scratch folder; only the submission can have put them there."""
+    prefix = str(scratch)
     own: set[str] = set()
     with open(f"/proc/{os.getpid()}/maps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
             path = line.split(maxsplit=5)[5:]
-            if path and path[0].startswith(scratch) and ".so" in path[0]:
+            if path and path[0].startswith(prefix) and ".so" in path[0]:
                 own.add(path[0].strip())
     return len(own)

@@ -1,7 +1,8 @@
 """The worker: a single-use process in which one submission is loaded and called.
 
-    host --fork--> worker: enter the fence, make the device context, Ready
-                   judge:  Load  ->  Loaded | Failed
+    host --fork--> worker: enter the fence, Fenced
+                   judge:  Wake     ->  Ready                (the device context is made)
+                   judge:  Load     ->  Loaded | Failed
                    judge:  Attach   ->  Attached | Failed
                    judge:  Call     ->  Called | Failed      (as often as the judge likes)
                    judge:  HandOver ->  HandedOver | Failed
@@ -15,7 +16,6 @@ import os
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,12 @@ from gym_kernel.evaluator.arena import Arena, map_arena, view
 from gym_kernel.evaluator.candidate import Candidate, CandidateError
 from gym_kernel.evaluator.diagnostics import bounded
 from gym_kernel.evaluator.fence import Isolation, enter_fence
+from gym_kernel.evaluator.fence_limits import FenceLimits
 from gym_kernel.evaluator.framing import Channel, ChannelClosed
+from gym_kernel.evaluator.interpreter_driver import let_the_interpreter_autotune
 from gym_kernel.evaluator.precompile import precompile
 from gym_kernel.evaluator.stopwatch import Stopwatch, TimedCall, create_stopwatch
-from gym_kernel.evaluator.work_evidence import Witness
+from gym_kernel.evaluator.work_evidence import Witness, own_libraries
 from gym_kernel.evaluator.worker_messages import (
     Argument,
     Attach,
@@ -40,12 +42,14 @@ from gym_kernel.evaluator.worker_messages import (
     Claim,
     Failed,
     FailureKind,
+    Fenced,
     HandedOver,
     Idle,
     Load,
     Loaded,
     Order,
     Ready,
+    Wake,
 )
 
 __all__ = ["run_worker"]
@@ -54,7 +58,14 @@ _DETAIL_CHARS = 6_000
 _MESSAGE_CHARS = 600
 
 
-def run_worker(sock: socket.socket, output_fd: int, scratch: Path, device_id: str, tier: Isolation) -> None:
+def run_worker(
+    sock: socket.socket,
+    output_fd: int,
+    scratch: Path,
+    device_id: str,
+    tier: Isolation,
+    limits: FenceLimits = FenceLimits(),
+) -> None:
     """Serve one submission; never returns normally.
 
     Args:
@@ -63,20 +74,23 @@ def run_worker(sock: socket.socket, output_fd: int, scratch: Path, device_id: st
         scratch: This worker's own folder.
         device_id: ``"cpu"`` or ``"cuda:0"``.
         tier: Isolation tier to enter.
+        limits: What it may use of the machine.
     """
-    started = time.monotonic()
     _redirect_output(output_fd)
-    enter_fence(tier, scratch)
+    enter_fence(tier, scratch, limits)
     tempfile.tempdir = None  # chosen again from TMPDIR
-    device = torch.device(device_id)
-    _wake_device(device)
-    stopwatch = create_stopwatch(device)
-    witness = Witness(device, scratch)
-    witness.warm_up()
     channel: Channel[Order] = Channel(sock, Order, max_frame_bytes=16 << 20)
-    channel.send(Ready(tier.value, time.monotonic() - started))
+    channel.send(Fenced(tier.value))
     try:
-        _serve(channel, _Tools(device, scratch, stopwatch, witness))
+        first = channel.receive()
+        assert isinstance(first, Wake), "A worker is woken before anything else."
+        device = torch.device(device_id)
+        _wake_device(device)
+        witness = Witness(device)
+        witness.warm_up()
+        tools = _Tools(device, scratch, create_stopwatch(device), witness)
+        channel.send(Ready())
+        _serve(channel, tools)
     except ChannelClosed:
         os._exit(0)
 
@@ -133,7 +147,9 @@ class _Bench:
         self._output: Arena | None = None
         self._result: Any = None
         self._candidate = Candidate(load.code, tools.scratch, load.init_arguments, tools.device)
-        precompile(self._candidate, load.arguments, tools.device)
+        if precompile(self._candidate, load.arguments, tools.device):
+            # What the module or the model kept from a pass without launches is worth nothing.
+            self._candidate = self._candidate.renewed(load.init_arguments, tools.device)
 
     def attach(self, order: Attach, fds: tuple[int, ...]) -> Claim:
         arenas = [
@@ -163,7 +179,7 @@ class _Bench:
             view(self._output.bytes, slot).copy_(tensor.detach())
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-        return HandedOver()
+        return HandedOver(own_libraries(self._tools.scratch))
 
     def _time(self, call: Callable[[], Any], spin_us: float) -> TimedCall[Any]:
         try:
@@ -192,7 +208,10 @@ def _device_fault(error: RuntimeError) -> str:
 def _wake_device(device: torch.device) -> None:
     if device.type == "cpu":
         torch.set_num_threads(len(os.sched_getaffinity(0)))
+        let_the_interpreter_autotune()
         return
+    # Here, unlike in the host, CUDA may be asked directly.
+    os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)
     torch.cuda.set_device(device)
     torch.zeros(1, device=device)
     torch.cuda.synchronize(device)

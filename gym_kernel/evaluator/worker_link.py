@@ -50,6 +50,9 @@ class WorkerLink:
         channel: Framed connection to it.
         exit_fd: Pipe on which the host reports the wait status.
         output_fd: Pipe with the submission's stdout and stderr.
+
+    Attributes:
+        isolation: Tier that it has entered, once it is known.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class WorkerLink:
     ) -> None:
         self.worker_id = worker_id
         self.pid = pid
+        self.isolation = ""
         self._channel = channel
         self._exit_fd = exit_fd
         self._output_fd = output_fd
@@ -108,6 +112,13 @@ class WorkerLink:
         skipped = self._output_bytes - len(self._head) - len(self._tail)
         middle = f"\n... {skipped} bytes left out ...\n".encode() if skipped > 0 else b""
         return (bytes(self._head) + middle + bytes(self._tail)).decode("utf-8", "backslashreplace").strip()
+
+    def forget_output(self) -> None:
+        """Drop what was printed before the submission came."""
+        self._drain()
+        self._head.clear()
+        self._tail.clear()
+        self._output_bytes = 0
 
     def wait_for_end(self, limit_s: float) -> bool:
         """Wait until the host has reaped the process; returns whether it did within the limit."""

@@ -1,7 +1,8 @@
 """What a judge says to a worker, and what a worker may claim in return.
 
-Nothing in here carries an expected value, a seed or a verdict. A worker's words can only ever count
-against its submission: what makes one correct is the bytes in the output arena.
+Nothing in here carries an expected value, a seed or a verdict. What makes a submission correct is the bytes in the
+output arena; what a worker says of it can only count against it, and its times are bounded by the judge's own clock
+and by the roofline floor.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "Claim",
     "Failed",
     "FailureKind",
+    "Fenced",
     "HandOver",
     "HandedOver",
     "Idle",
@@ -32,6 +34,7 @@ __all__ = [
     "Profile",
     "Ready",
     "TensorSlot",
+    "Wake",
     "WorkEvidence",
 ]
 
@@ -121,11 +124,18 @@ class HandOver(_Frame, frozen=True, tag="hand_over"):
     """Judge -> worker: copy the last call's output into the output arena. Not part of any timing."""
 
 
-class Ready(_Frame, frozen=True, tag="ready"):
-    """Worker -> judge: fenced in, device context made, no submission seen yet."""
+class Fenced(_Frame, frozen=True, tag="fenced"):
+    """Worker -> judge: confined to this tier; the device is not touched yet."""
 
     isolation: str
-    start_s: float
+
+
+class Wake(_Frame, frozen=True, tag="wake"):
+    """Judge -> worker: make the device context now, while nothing is timed."""
+
+
+class Ready(_Frame, frozen=True, tag="ready"):
+    """Worker -> judge: the device context is made, no submission seen yet."""
 
 
 class Loaded(_Frame, frozen=True, tag="loaded"):
@@ -150,28 +160,32 @@ class Profile(_Frame, frozen=True):
         operations: Every torch operator that ran, nested ones included, for instance ``"aten::relu"``.
         kernels: Every GPU kernel, in the order of their starts.
         unjoined: Names of kernels that still ran when the current stream had come to the end of ``forward``.
+        own_kernels: Names of the kernels that Triton compiled for the submission.
     """
 
     operations: tuple[str, ...]
     kernels: tuple[KernelRecord, ...]
     unjoined: tuple[str, ...]
+    own_kernels: tuple[str, ...] = ()
 
 
 class WorkEvidence(_Frame, frozen=True):
     """Who did the work of one call.
 
     Attributes:
-        operations: Torch operators that the dispatcher was asked for, for instance ``"aten::relu"``.
-        conversions: Ways out of torch that were taken, for instance ``"Tensor.numpy"``.
+        operations: Torch operators that gave floating-point values, for instance ``"aten::relu"``.
+        bookkeeping: Torch operators that gave whole numbers or truth values only.
+        conversions: Ways out of torch that large tensors took, for instance ``"Tensor.numpy"``.
         launches: Kernels that Triton's interpreter ran.
-        libraries: Shared objects of the submission's own that are loaded.
+        compiled_frames: Functions that torch.compile has compiled so far.
         profile: Of a profiled call.
     """
 
     operations: tuple[str, ...] = ()
+    bookkeeping: tuple[str, ...] = ()
     conversions: tuple[str, ...] = ()
     launches: int = 0
-    libraries: int = 0
+    compiled_frames: int = 0
     profile: Profile | None = None
 
 
@@ -190,7 +204,12 @@ class Called(_Frame, frozen=True, tag="called"):
 
 
 class HandedOver(_Frame, frozen=True, tag="handed_over"):
-    """Worker -> judge: the output is in the output arena."""
+    """Worker -> judge: the output is in the output arena.
+
+    ``libraries`` counts the shared objects of the submission's own that are loaded.
+    """
+
+    libraries: int = 0
 
 
 class Failed(_Frame, frozen=True, tag="failed"):
@@ -201,5 +220,5 @@ class Failed(_Frame, frozen=True, tag="failed"):
     detail: str = ""
 
 
-Order = Union[Idle, Load, Attach, Call, HandOver]
-Claim = Union[Ready, Loaded, Attached, Called, HandedOver, Failed]
+Order = Union[Wake, Idle, Load, Attach, Call, HandOver]
+Claim = Union[Fenced, Ready, Loaded, Attached, Called, HandedOver, Failed]

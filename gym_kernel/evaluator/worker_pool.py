@@ -1,4 +1,4 @@
-"""The host's workers: forked, handed to a judge, killed with their whole group, reaped."""
+"""The host's workers: forked under a supervisor, handed to a judge, killed with their whole group, reaped."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gym_kernel.evaluator.fence import Isolation
-from gym_kernel.evaluator.processes import close_fds_except, kill_group
+from gym_kernel.evaluator.fence import Isolation, gives_own_uid, prepare_fence
+from gym_kernel.evaluator.fence_limits import FenceLimits
+from gym_kernel.evaluator.processes import close_fds_except, die_with_parent, group_is_empty, kill_group
 from gym_kernel.evaluator.scratch import HostScratch, remove_folder
+from gym_kernel.evaluator.supervisor import supervise
 
 __all__ = ["OfferedWorker", "WorkerPool"]
 
@@ -27,7 +29,7 @@ class OfferedWorker:
 
     Attributes:
         worker_id: Number of the worker.
-        pid: Its process id; also its process group.
+        pid: Process id of its supervisor; also the process group of all that belongs to it.
         fds: The judge's end of its socket, its exit pipe and its output pipe.
     """
 
@@ -50,20 +52,30 @@ class WorkerPool:
     Args:
         scratch: The host's scratch folder.
         isolation: Tier that workers enter.
+        limits: What one worker may use.
     """
 
-    def __init__(self, scratch: HostScratch, isolation: Isolation) -> None:
+    def __init__(self, scratch: HostScratch, isolation: Isolation, limits: FenceLimits | None = None) -> None:
         self._scratch = scratch
         self._isolation = isolation
+        self._limits = FenceLimits() if limits is None else limits
         self._by_pid: dict[int, _Worker] = {}
+        self._ending: dict[int, tuple[_Worker, int]] = {}
         self._next_id = 1
+        prepare_fence()
+        self._own_uids = gives_own_uid(isolation, scratch.path)
 
     def owns(self, pid: int) -> bool:
-        """Whether ``pid`` is a worker that has not been reaped."""
-        return pid in self._by_pid
+        """Whether ``pid``, which has not been reaped, belongs to a worker."""
+        if pid in self._by_pid:
+            return True
+        try:
+            return os.getpgid(pid) in self._ending
+        except ProcessLookupError:
+            return False
 
     def pids(self) -> set[int]:
-        """Pids of all workers that have not been reaped."""
+        """Pids of all supervisors that have not been reaped."""
         return set(self._by_pid)
 
     def fork(self, device: str, undo_host: Callable[[], None]) -> OfferedWorker:
@@ -75,13 +87,13 @@ class WorkerPool:
         """
         worker_id = self._next_id
         self._next_id += 1
-        folder = self._scratch.worker_folder(worker_id)
+        folder = self._scratch.worker_folder(worker_id, own_uid=self._own_uids)
         judge_end, worker_end = socket.socketpair()
         exit_r, exit_w = os.pipe()
         output_r, output_w = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._become_worker(undo_host, worker_end, output_w, folder, device)
+            self._become_supervisor(undo_host, worker_end, output_w, folder, device)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, pid)
         worker_end.close()
@@ -101,17 +113,29 @@ class WorkerPool:
             kill_group(pid)
 
     def reap(self, pid: int) -> None:
-        """Finish a worker that has ended: its group, its exit report, its folder."""
-        worker = self._by_pid.pop(pid)
-        # Before the wait: while the zombie is there, its group's number cannot belong to anybody else.
-        kill_group(pid)
+        """Reap a process that belongs to a worker and has ended.
+
+        When the last of a worker's processes is gone, its exit is reported and its folder removed. Nobody writes
+        to its shared memory from then on.
+        """
+        worker = self._by_pid.pop(pid, None)
+        if worker is not None:
+            # Before the wait: while the zombie is there, its group's number cannot belong to anybody else.
+            kill_group(pid)
+        group = os.getpgid(pid)
         _, status = os.waitpid(pid, 0)
+        if worker is not None:
+            self._ending[pid] = (worker, status)
+        if group in self._ending and group_is_empty(group):
+            self._finish(*self._ending.pop(group))
+
+    def _finish(self, worker: _Worker, status: int) -> None:
         with contextlib.suppress(BrokenPipeError):
             os.write(worker.exit_fd, _EXIT.pack(status))
         os.close(worker.exit_fd)
         remove_folder(worker.folder)
 
-    def _become_worker(
+    def _become_supervisor(
         self,
         undo_host: Callable[[], None],
         sock: socket.socket,
@@ -121,11 +145,17 @@ class WorkerPool:
     ) -> None:
         from gym_kernel.evaluator.worker import run_worker
 
+        host_pid = os.getppid()
+
+        def work(parent_pid: int) -> None:
+            die_with_parent(parent_pid)
+            close_fds_except({0, 1, 2, sock.fileno(), output_fd})
+            run_worker(sock, output_fd, folder, device, self._isolation, self._limits)
+
         try:
             os.setpgid(0, 0)
             undo_host()
-            close_fds_except({0, 1, 2, sock.fileno(), output_fd})
-            run_worker(sock, output_fd, folder, device, self._isolation)
+            supervise(host_pid, self._isolation, folder, self._limits, output_fd, work)
         except BaseException:
             traceback.print_exc(file=sys.stderr)
             sys.stderr.flush()

@@ -1,0 +1,211 @@
+"""Each defence is needed: with it switched off, in a host of the test's own making, its exploit is rewarded.
+
+The host module is replaced by one that patches a piece of the judge or of the worker before it starts. Only a test
+can do that: there is no option for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gym_kernel.evaluator import client, host_process
+from gym_kernel.evaluator.client import Evaluator, EvaluatorConfig
+from gym_kernel.evaluator.status import Status
+from gym_kernel.evaluator.submission import Submission
+from gym_kernel.evaluator.verdict import Verdict
+from gym_kernel.tasks import load
+
+KERNEL = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+    x = tl.load(x_ptr + offsets, mask=inside)
+    tl.store(y_ptr + offsets, {value}, mask=inside)
+
+def run(x):
+    y = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 16384),)](x, y, x.numel(), BLOCK=16384)
+    return y
+"""
+RELU = KERNEL.format(value="tl.where(x > 0, x, 0.0)")
+MODEL = "\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        {}\n"
+
+
+@dataclass(frozen=True)
+class Defence:
+    """A defence, how to switch it off, and what it is there for.
+
+    Attributes:
+        off: Statements run in the host before it starts, which take the defence away.
+        exploit: A submission that only this defence stops.
+        refused: The status that it gets otherwise.
+        task: Task that it is handed in for.
+    """
+
+    off: str
+    exploit: str
+    refused: Status
+    task: str = "relu"
+
+
+IMPORT = "import gym_kernel.evaluator.{0} as {0}\n"
+
+DEFENCES = {
+    "hidden input kinds": Defence(
+        off=IMPORT.format("reference_bench")
+        + "reference_bench.kinds_for = lambda domains: (reference_bench.InputKind.OFFICIAL,)",
+        exploit=KERNEL.format(value="x") + MODEL.format("return run(x)"),
+        refused=Status.INCORRECT,
+    ),
+    "timed outputs are compared": Defence(
+        off=IMPORT.format("trial") + "trial.Trial._compare_timed = lambda *_: None",
+        exploit=RELU
+        + "\ncalls = 0\nkept = None\n"
+        + MODEL.format(
+            "global calls, kept\n        calls += 1\n        if calls > 8 and kept is not None:\n"
+            "            run(x[:1])\n            return kept\n        kept = run(x)\n        return kept"
+        ),
+        refused=Status.INCORRECT,
+    ),
+    "fresh contents at every call": Defence(
+        off=IMPORT.format("evaluation_seed")
+        + IMPORT.format("reference_bench")
+        + "evaluation_seed.SeedSequence.next = lambda self: 7\n"
+        + "reference_bench.kinds_for = lambda domains: (reference_bench.InputKind.SIGNED_NORMAL,)",
+        exploit=RELU
+        + "\nkept = {}\n"
+        + MODEL.format(
+            "shape = tuple(x.shape)\n        if shape in kept:\n            run(x[:1])\n"
+            "            return kept[shape]\n        kept[shape] = run(x)\n        return kept[shape]"
+        ),
+        refused=Status.INCORRECT,
+    ),
+    "inputs come back untouched": Defence(
+        off=IMPORT.format("input_set") + "input_set.InputSet.modified = lambda self: None",
+        exploit=RELU + MODEL.format("y = run(x)\n        x.zero_()\n        return y"),
+        refused=Status.INCORRECT,
+    ),
+    "operator trace": Defence(
+        off=IMPORT.format("own_work") + "own_work.borrowed_operations = lambda names: ()",
+        exploit=RELU + MODEL.format("run(x[:1])\n        return torch.relu(x)"),
+        refused=Status.CHEATING,
+    ),
+    "profiler sees what hides from the trace": Defence(
+        off=IMPORT.format("work_evidence")
+        + "keep = work_evidence._profile\n"
+        + "from gym_kernel.evaluator.worker_messages import Profile\n"
+        + "work_evidence._profile = lambda profiler: Profile((), (), ())",
+        exploit=RELU
+        + "\nfrom torch.utils._python_dispatch import _disable_current_modes\n"
+        + MODEL.format(
+            "run(x[:1])\n        with _disable_current_modes():\n            return torch.relu(x)"
+        ),
+        refused=Status.CHEATING,
+    ),
+    "a kernel must have run": Defence(
+        off=IMPORT.format("trial") + "trial.refuse_work = lambda evidence, on_gpu: ''",
+        exploit="import numpy, torch\n"
+        + MODEL.format("return torch.from_numpy(numpy.maximum(x.detach().numpy(), 0))"),
+        refused=Status.CHEATING,
+    ),
+    "ways out of torch": Defence(
+        off=IMPORT.format("work_evidence") + "work_evidence._CONVERSIONS.clear()",
+        exploit=RELU
+        + "\nimport numpy\n"
+        + MODEL.format("run(x[:1])\n        return torch.from_numpy(numpy.maximum(x.numpy(), 0))"),
+        refused=Status.CHEATING,
+    ),
+    "plain outputs": Defence(
+        off=IMPORT.format("candidate") + "candidate._check_output = lambda *_: None",
+        exploit=RELU + MODEL.format("return run(x).double()"),
+        refused=Status.INCORRECT,
+    ),
+    "tolerance is capped": Defence(
+        off=IMPORT.format("numerics") + "numerics.allowed_error = lambda *_: 1e-2",
+        exploit=KERNEL.format(value="tl.where(x > 0, x.to(tl.float16).to(tl.float32), 0.0)").replace(
+            "x = tl.load(x_ptr + offsets, mask=inside)",
+            "x = tl.minimum(tl.maximum(tl.load(x_ptr + offsets, mask=inside), -6e4), 6e4)",
+        )
+        + MODEL.format("return run(x)"),
+        refused=Status.INCORRECT,
+    ),
+    "every element counts": Defence(
+        off=IMPORT.format("numerics")
+        + "from dataclasses import replace\nkeep = numerics.Comparison.agreement\n"
+        + "def lenient(self):\n    found = keep(self)\n"
+        + "    return replace(found, mismatched=0) if found.mismatched < 640 else found\n"
+        + "numerics.Comparison.agreement = lenient",
+        exploit=RELU.replace("offsets < n", "offsets < n - 600")
+        + MODEL.format("return run(x)").replace("empty_like", "zeros_like"),
+        refused=Status.INCORRECT,
+    ),
+    "the judge's clock": Defence(
+        off=IMPORT.format("clock_audit") + "clock_audit.ClockAudit.is_doubtful = lambda self: False",
+        exploit=RELU
+        + """
+import sys
+stopwatch = sys.modules['gym_kernel.evaluator.stopwatch']
+real = stopwatch._now_ns
+stopwatch._now_ns = lambda: real() // 100
+"""
+        + MODEL.format("for _ in range(6):\n            y = run(x)\n        return y"),
+        refused=Status.CHEATING,
+    ),
+    "the roofline floor": Defence(
+        off=IMPORT.format("clock_audit")
+        + IMPORT.format("trial")
+        + "clock_audit.ClockAudit.is_doubtful = lambda self: False\n"
+        + "trial.Trial._refuse_impossible = lambda *_: None",
+        exploit=RELU
+        + "\nimport sys\nstopwatch = sys.modules['gym_kernel.evaluator.stopwatch']\nticks = [0]\n"
+        + "def frozen():\n    ticks[0] += 10\n    return ticks[0]\nstopwatch._now_ns = frozen\n"
+        + MODEL.format("return run(x)"),
+        refused=Status.CHEATING,
+    ),
+}  # fmt: skip
+
+
+def judge(name: str, code: str) -> Verdict:
+    """Evaluate one submission with whatever host module is set."""
+    evaluator = Evaluator(EvaluatorConfig(device="cpu", timeout_s=30.0))
+    try:
+        return evaluator.evaluate(Submission(load(DEFENCES[name].task)[0], code))
+    finally:
+        evaluator.close()
+
+
+@pytest.fixture(scope="module")
+def sound_evaluator() -> Iterator[Evaluator]:
+    evaluator = Evaluator(EvaluatorConfig(device="cpu", timeout_s=30.0))
+    yield evaluator
+    evaluator.close()
+
+
+@pytest.mark.parametrize("name", list(DEFENCES))
+def test_the_defence_stops_its_exploit(sound_evaluator: Evaluator, name: str) -> None:
+    defence = DEFENCES[name]
+    verdict = sound_evaluator.evaluate(Submission(load(defence.task)[0], defence.exploit))
+    assert verdict.status is defence.refused, (verdict.reason, verdict.detail)
+
+
+@pytest.mark.parametrize("name", list(DEFENCES))
+def test_without_the_defence_the_exploit_is_rewarded(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defence = DEFENCES[name]
+    module = f"{defence.off}\nfrom gym_kernel.evaluator.host import main\nmain()\n"
+    (tmp_path / "weakened_host.py").write_text(module)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(host_process, "_HOST_MODULE", "weakened_host")
+    # The sound host of the other test is not to be shared.
+    monkeypatch.setattr(client, "_hosts", {})
+    verdict = judge(name, defence.exploit)
+    assert verdict.status is Status.CORRECT, (verdict.reason, verdict.detail)

@@ -1,0 +1,120 @@
+"""Processes that a submission starts end with it, and it cannot end those of others, in any isolation tier."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from fence_fixtures import KERNELS, Fenced, asking, fenced_by, processes_named, require, wait_until
+
+from gym_kernel.evaluator import client
+from gym_kernel.evaluator.fence import Isolation
+from gym_kernel.evaluator.processes import descendants_of, process_is_alive
+from gym_kernel.evaluator.verdict import Verdict
+
+
+def test_no_signal_to_host_judge_caller_or_siblings(fenced: Fenced) -> None:
+    host, judge, siblings = fenced.host, fenced.judge, sorted(fenced.siblings)
+    seen = fenced.ask(
+        """
+        seen = []
+        libc = ctypes.CDLL(None, use_errno=True)
+        for pid in set(others) - {os.getpid()}:
+            # Its own group it may well kill, itself included.
+            for action in (os.kill,) if pid == os.getpgid(0) else (os.kill, os.killpg):
+                try:
+                    action(pid, 9)
+                except OSError:
+                    continue
+                seen.append([action.__name__, pid])
+            try:
+                signal.pidfd_send_signal(os.pidfd_open(pid), 9)
+            except OSError:
+                pass
+            else:
+                seen.append(["pidfd", pid])
+            if libc.syscall(tgkill, pid, pid, 9) == 0 or libc.syscall(tkill, pid, 9) == 0:
+                seen.append(["tgkill", pid])
+            try:
+                import resource
+                resource.prlimit(pid, resource.RLIMIT_CPU, (1, 1))
+            except OSError:
+                pass
+            else:
+                seen.append(["prlimit", pid])
+        try:
+            if os.getppid() > 1:
+                os.kill(os.getppid(), 9)
+                seen.append("parent")
+        except OSError:
+            pass
+        try:
+            os.kill(-1, 9)
+        except OSError:
+            pass
+        """,
+        others=[host, judge, os.getpid(), *siblings],
+        tgkill={"x86_64": 234, "aarch64": 131}[platform.machine()],
+        tkill={"x86_64": 200, "aarch64": 130}[platform.machine()],
+    )
+    assert seen == []
+    assert process_is_alive(host)
+    assert fenced.judge == judge
+    assert fenced.run((KERNELS / "relu.py").read_text()).status.value == "correct"
+    assert fenced.judge == judge
+
+
+def test_nothing_survives(fenced: Fenced) -> None:
+    marker = f"987{os.getpid()}"
+    fenced.ask(
+        """
+        subprocess.Popen(["sleep", marker], start_new_session=True)
+        subprocess.Popen(["setsid", "sh", "-c", f"nohup sleep {marker} & (sleep {marker} &)"])
+        threading.Thread(target=lambda: subprocess.Popen(["sleep", marker])).start()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                for number in (1, 2, 3, 13, 15):
+                    signal.signal(number, signal.SIG_IGN)
+                for fd in range(3, 100):
+                    try:
+                        os.close(fd)
+                    except OSError:
+                        pass
+                os.execvp("sleep", ["sleep", marker])
+            os._exit(0)
+        time.sleep(0.3)
+        seen = "started"
+        """,
+        marker=marker,
+    )
+    assert wait_until(lambda: not processes_named(marker)), processes_named(marker)
+
+
+@pytest.mark.parametrize("tier", list(Isolation), ids=lambda tier: tier.value)
+def test_nothing_survives_a_host_that_was_killed(
+    tier: Isolation, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require(tier)
+    monkeypatch.setattr(client, "_TRIES", 1)
+    marker = f"985{os.getpid()}"
+    with fenced_by(tier, open_folder) as fenced:
+        family = descendants_of(fenced.host)
+        body = """
+        subprocess.Popen(["setsid", "sh", "-c", f"nohup sleep {marker} & (sleep {marker} &)"])
+        time.sleep(60)
+        """
+        verdicts: list[Verdict] = []
+        caller = threading.Thread(target=lambda: verdicts.append(fenced.run(asking(body, marker=marker))))
+        caller.start()
+        assert wait_until(lambda: len(processes_named(f"sleep\0{marker}")) == 2)
+        family |= descendants_of(fenced.host)
+        os.kill(fenced.host, signal.SIGKILL)
+        assert wait_until(lambda: not any(map(process_is_alive, family)))
+        caller.join(20)
+        assert verdicts[0].status.value == "infrastructure_error"
+        assert wait_until(lambda: not processes_named(marker))
