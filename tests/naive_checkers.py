@@ -393,7 +393,7 @@ def _hear_worker(problem: Problem, sock: socket.socket, memory: tuple[Any, Any])
     times = []
     try:
         channel.receive(LIMIT_S)
-        for seed in range(6):
+        for seed in range(3):
             inputs.copy_(problem.signed(seed))
             outputs.fill_(math.nan)
             channel.send(Call())
@@ -597,6 +597,7 @@ def _be_the_supervisor(request: dict[str, Any], scratch: Path, result: int) -> N
         os.dup2(result, _RESULT_FD)
         close_fds_except({0, 1, 2, _RESULT_FD})
         os.environ["TMPDIR"] = str(scratch / "tmp")
+        os.environ["HOME"] = str(scratch / "work")
         tempfile.tempdir = None
         path = scratch / "work" / "submission.py"
         path.write_text(request["code"])

@@ -52,6 +52,7 @@ _MAX_CLAIM_BYTES = 256 << 10
 _START_S = 120.0
 _IDLE_CALL_S = 20.0
 _IDLE_CALLS = 12
+_TOUCHED_BYTES = 256 << 20
 _LAST_WORDS = 500
 
 
@@ -139,6 +140,7 @@ class Judge:
             windows_us = []
             try:
                 for _ in range(_IDLE_CALLS):
+                    self._touch_device()
                     started = time.perf_counter_ns()
                     link.send(Idle(spin_us))
                     link.wait(_IDLE_CALL_S)
@@ -149,6 +151,14 @@ class Judge:
                 link.close()
                 raise RuntimeError(f"The pacemaker was lost: {type(error).__name__}.") from error
             return min(windows_us)
+
+    def _touch_device(self) -> None:
+        """Work on the device first, as before every real call: changing from one process to another takes time."""
+        if self._device_id == "cpu":
+            return
+        device = torch.device(self._device_id)
+        torch.full((_TOUCHED_BYTES,), 1, dtype=torch.uint8, device=device)
+        torch.cuda.synchronize(device)
 
     def _ensure_pacemaker(self) -> None:
         """Have a worker that never sees a submission; it goes through the motions of calls without one.

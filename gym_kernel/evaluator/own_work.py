@@ -19,13 +19,14 @@ __all__ = ["borrowed_kernels", "borrowed_operations", "refuse_cpu_work", "refuse
 _INNOCENT = frozenset(
     """
     _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias alias_copy all any arange as_strided as_strided_
-    broadcast_to cat chunk clone concat constant_pad_nd contiguous copy copy_ cpu cuda detach detach_ empty empty_like
+    broadcast_to cat chunk clone concat
+    constant_pad_nd contiguous copy copy_ cpu cuda detach detach_ empty empty_like
     empty_permuted empty_strided eq equal expand expand_as expand_copy fill fill_ flatten flip full full_like ge gt
     hstack is_floating_point is_nonzero is_pinned is_same_size isfinite isinf isnan item le lift_fresh lt movedim mT
     narrow ne new_empty new_empty_strided new_full new_ones new_zeros numpy_T ones ones_like pad permute pin_memory
     record_stream repeat repeat_interleave requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg
     result_type roll select set_ size slice split split_with_sizes squeeze squeeze_ stack stride swapaxes swapdims
-    sym_numel sym_size sym_storage_offset sym_stride t tile to to_dense transpose transpose_ type_as unbind unflatten
+    sym_numel sym_size sym_storage_offset sym_stride t tensor_split tile to to_dense transpose transpose_ type_as unbind unflatten
     unsqueeze unsqueeze_ view view_as vstack zero zero_ zeros zeros_like
     """.split()
 )
@@ -49,6 +50,7 @@ _LIBRARY_KERNEL = re.compile(
 )
 _INNOCENT_KERNEL = re.compile(
     r"FillFunctor|direct_copy_kernel|CopyFunctor|CatArrayBatchedCopy|Memcpy|Memset|spin_kernel|arange"
+    r"|Functor<\s*(?:long|int|short|bool|unsigned char|signed char)\b"
 )
 
 

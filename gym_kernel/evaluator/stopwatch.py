@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import torch
@@ -19,7 +19,6 @@ Result = TypeVar("Result")
 
 _CYCLES_PER_US = 2_000  # upper bound of an SM clock in cycles per microsecond
 _LEAST_FLUSH_BYTES = 64 << 20
-_IDLE_SYNCS = 15
 
 # Bound now, before a submission can put its own in their place.
 _now_ns = time.perf_counter_ns
@@ -73,26 +72,11 @@ class CudaStopwatch:
         self._flush = torch.empty(max(2 * l2_bytes, _LEAST_FLUSH_BYTES), dtype=torch.uint8, device=device)
         self._start = torch.cuda.Event(enable_timing=True)
         self._end = torch.cuda.Event(enable_timing=True)
-        self._wait, self._elapsed_ms = self._end.synchronize, self._start.elapsed_time
+        self._elapsed_ms = self._start.elapsed_time
         self._reset_persisting_l2 = _persisting_l2_reset()
-        self._idle_sync_us = 0.0
-        idle_us = sorted(self._time(lambda: None, 0.0)[1] for _ in range(_IDLE_SYNCS))
-        self._idle_sync_us = idle_us[_IDLE_SYNCS // 2]
 
     def time(self, call: Callable[[], Result], spin_us: float) -> TimedCall[Result]:
-        """Run ``call`` once on a cold L2 and time it between two events.
-
-        Work that is still under way on another stream when the current one has ended is added to the time.
-        """
-        timed, sync_us = self._time(call, spin_us)
-        unjoined_us = sync_us - self._idle_sync_us
-        # A synchronisation of an idle device takes its time as well, and now and then several times that.
-        if unjoined_us > 2 * self._idle_sync_us + 10.0:
-            return replace(timed, elapsed_us=timed.elapsed_us + unjoined_us)
-        return timed
-
-    def _time(self, call: Callable[[], Result], spin_us: float) -> tuple[TimedCall[Result], float]:
-        """Time a call, and how long the device-wide synchronisation after it took, in microseconds."""
+        """Run ``call`` once on a cold L2 and time it between two events."""
         _synchronize(self._device)
         self._reset_persisting_l2()
         self._flush.zero_()
@@ -104,11 +88,8 @@ class CudaStopwatch:
         self._end.record()
         # A mark that a profiler sees: kernels that outlast it were on streams that the call did not join.
         _spin(1)
-        self._wait()
-        ended = _now_ns()
         _synchronize(self._device)
-        sync_us = (_now_ns() - ended) / 1000
-        return TimedCall(result, max(self._elapsed_ms(self._end) * 1000, 1e-3), launch_us), sync_us
+        return TimedCall(result, max(self._elapsed_ms(self._end) * 1000, 1e-3), launch_us)
 
 
 def create_stopwatch(device: torch.device) -> Stopwatch:

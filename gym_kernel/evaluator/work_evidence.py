@@ -8,6 +8,7 @@ those that were hidden from the mode, and on a GPU, through CUPTI, the kernels.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ class Witness:
             bookkeeping=tuple(sorted(operations.bookkeeping - operations.names))[:_MOST_NAMES],
             launches=self._launches.count,
             compiled_frames=_compiled_frames(),
-            profile=None if profiler is None else _profile(profiler, self._on_gpu),
+            profile=None if not profiled else _profile(profiler, self._on_gpu),
         )
 
 
@@ -184,6 +185,7 @@ def _profile(profiler: autograd_profile, on_gpu: bool) -> Profile:
             kernels.append(event)
         elif "::" in event.name():
             operations.add(event.name())
+    operations = {name for name in operations if not _is_made_of_others(name)}
     kernels.sort(key=lambda event: event.start_ns())
     marks = [event.start_ns() for event in kernels if _MARKER in event.name()]
     ended_ns = marks[-1] if marks else float("inf")
@@ -194,6 +196,19 @@ def _profile(profiler: autograd_profile, on_gpu: bool) -> Profile:
         unjoined=tuple(k.name()[:120] for k in unjoined[:4]),
         own_kernels=_compiled_by_triton() if on_gpu else (),
     )
+
+
+@functools.cache
+def _is_made_of_others(name: str) -> bool:
+    """Whether an operator only calls others, which are seen by themselves."""
+    if not name.startswith("aten::"):
+        return False
+    packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
+    if packet is None:
+        return False
+    overloads = [name if which == "default" else f"{name}.{which}" for which in packet.overloads()]
+    key = "CompositeImplicitAutograd"
+    return all(torch._C._dispatch_has_kernel_for_dispatch_key(overload, key) for overload in overloads)
 
 
 def _has_values(result: Any) -> bool:
