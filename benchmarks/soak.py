@@ -45,9 +45,7 @@ BROKEN = {
     "raises": "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        raise ValueError\n",
     "loops": "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        while True: pass\n",
     "exits": "import os, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        os._exit(0)\n",
-    "segfaults": (
-        "import ctypes, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        ctypes.string_at(0)\n"
-    ),
+    "segfaults": "import ctypes\nclass ModelNew(__import__('torch').nn.Module):\n    def forward(self, x): ctypes.string_at(0)\n",
 }
 
 
@@ -148,7 +146,7 @@ def jobs(kind: str, count: int, rng: random.Random, tasks: set[str]) -> list[Job
 
     def fitting(folder: str) -> list[Module]:
         found = load_corpus(ROOT / "tests" / folder)
-        return [m for m in found if kind in m.devices and not m.slow and m.task in tasks]
+        return [m for m in found if kind in m.devices and not m.slow and not m.gap and m.task in tasks]
 
     honest, hostile = fitting("honest"), fitting("exploits")
     drawn = []

@@ -95,32 +95,49 @@ DEFENCES = {
     ),
     "operator trace": Defence(
         off=IMPORT.format("own_work") + "own_work.borrowed_operations = lambda names: ()",
-        exploit=RELU + MODEL.format("run(x[:1])\n        return torch.relu(x)"),
+        exploit=RELU + MODEL.format("run(x)\n        return torch.relu(x)"),
         refused=Status.CHEATING,
     ),
     "profiler sees what hides from the trace": Defence(
         off=IMPORT.format("work_evidence")
-        + "keep = work_evidence._profile\n"
         + "from gym_kernel.evaluator.worker_messages import Profile\n"
-        + "work_evidence._profile = lambda profiler: Profile((), (), ())",
+        + "work_evidence._profile = lambda profiler, on_gpu: Profile()",
         exploit=RELU
         + "\nfrom torch.utils._python_dispatch import _disable_current_modes\n"
-        + MODEL.format(
-            "run(x[:1])\n        with _disable_current_modes():\n            return torch.relu(x)"
-        ),
+        + MODEL.format("run(x)\n        with _disable_current_modes():\n            return torch.relu(x)"),
+        refused=Status.CHEATING,
+    ),
+    "profiler sees other threads": Defence(
+        off=IMPORT.format("work_evidence")
+        + "work_evidence._ExperimentalConfig = lambda **_: None",
+        exploit=RELU
+        + "\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
+        + MODEL.format("run(x)\n        return pool.submit(torch.relu, x).result()"),
         refused=Status.CHEATING,
     ),
     "a kernel must have run": Defence(
-        off=IMPORT.format("trial") + "trial.refuse_work = lambda evidence, on_gpu: ''",
+        off=IMPORT.format("trial")
+        + "trial.refuse_cpu_work = lambda *_: ''\ntrial.refuse_thin_work = lambda *_: ''",
         exploit="import numpy, torch\n"
         + MODEL.format("return torch.from_numpy(numpy.maximum(x.detach().numpy(), 0))"),
+        refused=Status.CHEATING,
+    ),
+    "kernels must have stored the whole output": Defence(
+        off=IMPORT.format("trial") + "trial.refuse_thin_work = lambda *_: ''",
+        exploit=RELU
+        + "\nimport ctypes, numpy\n"
+        + MODEL.format(
+            "run(x[:1])\n        raw = (ctypes.c_float * x.numel()).from_address(x.data_ptr())\n"
+            "        found = numpy.maximum(numpy.frombuffer(raw, numpy.float32), 0)\n"
+            "        return torch.from_numpy(found).view(x.shape)"
+        ),
         refused=Status.CHEATING,
     ),
     "ways out of torch": Defence(
         off=IMPORT.format("work_evidence") + "work_evidence._CONVERSIONS.clear()",
         exploit=RELU
         + "\nimport numpy\n"
-        + MODEL.format("run(x[:1])\n        return torch.from_numpy(numpy.maximum(x.numpy(), 0))"),
+        + MODEL.format("run(x)\n        return torch.from_numpy(numpy.maximum(x.numpy(), 0))"),
         refused=Status.CHEATING,
     ),
     "plain outputs": Defence(

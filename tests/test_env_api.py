@@ -20,7 +20,7 @@ from gymnasium.error import CustomSpaceError, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from gym_kernel import ConfigurationError, IsolationUnavailable, KernelEnv, TaskError
+from gym_kernel import ConfigurationError, KernelEnv, TaskError
 from gym_kernel.envs.info import KernelInfo
 from gym_kernel.tasks import load
 
@@ -163,6 +163,7 @@ def test_options_name_the_task(make_env: Any) -> None:
         ({"tasks": "nonsense"}, TaskError),
         ({"tasks": []}, TaskError),
         ({"device": "tpu"}, ConfigurationError),
+        ({"isolation": "nonsense"}, ConfigurationError),
         ({"timeout_s": 0.0}, ConfigurationError),
         ({"evaluation_seed": -1}, ConfigurationError),
         ({"max_code_chars": 0}, ConfigurationError),
@@ -179,12 +180,6 @@ def test_arguments_are_checked_when_the_environment_is_made(
 ) -> None:
     with pytest.raises(error):
         KernelEnv(**kwargs)
-
-
-def test_an_isolation_tier_that_cannot_be_had_raises_at_the_first_reset(make_env: Any) -> None:
-    env = make_env(isolation="nonsense")
-    with pytest.raises((IsolationUnavailable, ConfigurationError)):
-        env.reset()
 
 
 def test_task_objects_are_tasks_too() -> None:

@@ -24,6 +24,8 @@ from gym_kernel.evaluator.worker_messages import FailureKind, TensorSlot
 __all__ = ["Candidate", "CandidateError"]
 
 _MODULE_NAME = "submission"
+# Bound now, before a submission can put its own in its place.
+_Tensor = torch.Tensor
 
 
 class CandidateError(Exception):
@@ -172,7 +174,7 @@ class Candidate:
 
 def _check_output(tensor: Any, slot: TensorSlot, device: torch.device, what: str) -> None:
     dtype = getattr(torch, slot.dtype)
-    if type(tensor) is not torch.Tensor:
+    if type(tensor) is not _Tensor:
         raise CandidateError(
             FailureKind.CONTRACT, f"{what} must be a plain torch.Tensor, not a {type(tensor).__name__}."
         )

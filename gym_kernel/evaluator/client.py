@@ -19,6 +19,7 @@ from gym_kernel.evaluator.fence import check_isolation_name
 from gym_kernel.evaluator.framing import ChannelClosed, ChannelTimeout, FrameError
 from gym_kernel.evaluator.host_process import HostProcess
 from gym_kernel.evaluator.messages import (
+    Alive,
     Brief,
     BriefingReady,
     Evaluate,
@@ -37,8 +38,10 @@ __all__ = ["Evaluator", "EvaluatorConfig"]
 
 _STANDBY_WORKERS = 2
 _TRIES = 2
-# A queue of many slow submissions is legitimate, a day of silence is not.
+# A queue of many slow submissions is legitimate, and each of them has limits.
 _ANSWER_LIMIT_S = 24 * 3600.0
+# A host gives a sign of life every few seconds; one that is silent for this long is stopped or stuck.
+_SILENCE_S = 60.0
 
 _Answer = Union[VerdictReady, BriefingReady]
 
@@ -249,14 +252,14 @@ class _SharedHost:
     def _read(self) -> None:
         try:
             while True:
-                answer = self._process.channel.receive()
-                if isinstance(answer, Greeting):
+                answer = self._process.channel.receive(_SILENCE_S)
+                if isinstance(answer, (Alive, Greeting)):
                     continue
                 with self._mutex:
                     future = self._waiting.get(answer.id)
                 if future is not None and not future.done():
                     future.set_result(answer)
-        except (ChannelClosed, FrameError, OSError, ValueError) as error:
+        except (ChannelClosed, ChannelTimeout, FrameError, OSError, ValueError) as error:
             self._lose(f"{error} {self._process.last_words()}".strip())
 
     def _lose(self, why: str) -> None:

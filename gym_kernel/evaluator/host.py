@@ -25,6 +25,7 @@ from gym_kernel.evaluator.fence import Isolation, choose_isolation
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout, FrameError
 from gym_kernel.evaluator.judge_handle import JudgeHandle
 from gym_kernel.evaluator.messages import (
+    Alive,
     Failure,
     FailureCause,
     Greeting,
@@ -48,6 +49,7 @@ __all__ = ["Host", "main"]
 
 _TICK_S = 0.5
 _GRACE_S = 30.0
+_SIGN_S = 3.0
 _LAST_SWEEP_S = 2.0
 
 
@@ -75,6 +77,7 @@ class Host:
         self._workers = WorkerPool(self._scratch, isolation)
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._running = True
+        self._last_sign = 0.0
 
     def run(self) -> None:
         """Serve until the caller goes; then leave no process and no file behind."""
@@ -114,6 +117,7 @@ class Host:
                 self._hear_judge(judge)
         self._reap()
         self._check_judges()
+        self._give_a_sign()
 
     def _owner_fds(self) -> tuple[int, ...]:
         return () if self._caller_pidfd is None else (self._caller_pidfd,)
@@ -193,6 +197,11 @@ class Host:
         for judge in list(self._judges.values()):
             if judge.is_overdue(_GRACE_S):
                 self._lose_judge(judge, "it outlasted its own limits")
+
+    def _give_a_sign(self) -> None:
+        if time.monotonic() - self._last_sign > _SIGN_S:
+            self._last_sign = time.monotonic()
+            self._caller.send(Alive())
 
     def _lose_judge(self, judge: JudgeHandle, why: str) -> None:
         """A judge is gone or stuck: fail what it held, so that the caller can try again."""

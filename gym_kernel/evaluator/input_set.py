@@ -36,7 +36,7 @@ class InputSet:
         self._own = [torch.empty_like(t) for t in self._shared] if self._worker_may_write else self._shared
 
     def write(self, kind: InputKind, seed: int, official: Sequence[torch.Tensor] | None) -> None:
-        """Write fresh contents.
+        """Write fresh contents; :meth:`publish` hands them on.
 
         Args:
             kind: Which kind of values.
@@ -46,6 +46,9 @@ class InputSet:
         for position, (tensor, domain) in enumerate(zip(self._own, self._domains, strict=True)):
             generator = torch.Generator(tensor.device).manual_seed((seed + position) % (1 << 63))
             fill(tensor, kind, domain, generator, None if official is None else official[position])
+
+    def publish(self) -> None:
+        """Let the worker see the contents; on a GPU it does already."""
         if self._worker_may_write:
             for shared, own in zip(self._shared, self._own, strict=True):
                 shared.copy_(own)

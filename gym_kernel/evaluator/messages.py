@@ -12,6 +12,7 @@ from gym_kernel.evaluator.verdict import Verdict
 from gym_kernel.tasks.task import Task
 
 __all__ = [
+    "Alive",
     "Brief",
     "BriefingReady",
     "Evaluate",
@@ -82,6 +83,10 @@ class Greeting(_Frame, frozen=True, tag="greeting"):
     isolation: str
 
 
+class Alive(_Frame, frozen=True, tag="alive"):
+    """Host -> caller, every few seconds: the host still turns its loop."""
+
+
 class VerdictReady(_Frame, frozen=True, tag="verdict_ready"):
     """Judge -> host -> caller: the outcome of an :class:`Evaluate`."""
 
@@ -132,6 +137,6 @@ class WorkerDone(_Frame, frozen=True, tag="worker_done"):
 
 
 Request = Union[Evaluate, Brief]
-HostToCaller = Union[Greeting, VerdictReady, BriefingReady, Failure]
+HostToCaller = Union[Greeting, Alive, VerdictReady, BriefingReady, Failure]
 HostToJudge = Union[Evaluate, Brief, WorkerOffer]
 JudgeToHost = Union[VerdictReady, BriefingReady, Failure, Progress, WorkerTaken, WorkerDone]

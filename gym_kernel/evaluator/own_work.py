@@ -12,7 +12,14 @@ from collections.abc import Iterable
 
 from gym_kernel.evaluator.worker_messages import Profile, WorkEvidence
 
-__all__ = ["borrowed_kernels", "borrowed_operations", "refuse_cpu_work", "refuse_work"]
+__all__ = [
+    "borrowed_kernels",
+    "borrowed_operations",
+    "is_innocent_kernel",
+    "refuse_cpu_work",
+    "refuse_thin_work",
+    "refuse_work",
+]
 
 # Allocation, metadata, initialisation and movement: none of these computes a value of the output. Comparisons give
 # truth values, which are of use only to an operator that is not in this list.
@@ -26,7 +33,8 @@ _INNOCENT = frozenset(
     narrow ne new_empty new_empty_strided new_full new_ones new_zeros numpy_T ones ones_like pad permute pin_memory
     record_stream repeat repeat_interleave requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg
     result_type roll select set_ size slice split split_with_sizes squeeze squeeze_ stack stride swapaxes swapdims
-    sym_numel sym_size sym_storage_offset sym_stride t tensor_split tile to to_dense transpose transpose_ type_as unbind unflatten
+    sym_numel sym_size sym_storage_offset sym_stride t tensor_split tile to to_dense transpose
+    transpose_ type_as unbind unflatten
     unsqueeze unsqueeze_ view view_as vstack zero zero_ zeros zeros_like
     """.split()
 )
@@ -76,18 +84,22 @@ def borrowed_kernels(names: Iterable[str]) -> tuple[str, ...]:
     Args:
         names: Demangled kernel names.
     """
-    return tuple(sorted({n for n in names if _LIBRARY_KERNEL.search(n) and not _INNOCENT_KERNEL.search(n)}))
+    return tuple(sorted({n for n in names if _LIBRARY_KERNEL.search(n) and not is_innocent_kernel(n)}))
 
 
-def refuse_work(evidence: WorkEvidence, *, on_gpu: bool) -> str:
+def is_innocent_kernel(name: str) -> bool:
+    """Whether a GPU kernel only fills, copies or counts."""
+    return _INNOCENT_KERNEL.search(name) is not None
+
+
+def refuse_work(evidence: WorkEvidence) -> str:
     """Why a call's work is not the submission's own; empty where nothing speaks against it.
 
     Args:
         evidence: What the worker saw of one call.
-        on_gpu: Whether kernels run on a GPU.
     """
     borrowed = borrowed_operations(evidence.operations)
-    if not borrowed and evidence.profile is not None:
+    if not borrowed:
         # An operator that gave only whole numbers or truth values is bookkeeping; the profiler cannot tell.
         bookkeeping = {name.split(".")[0] for name in evidence.bookkeeping}
         borrowed = tuple(n for n in borrowed_operations(evidence.profile.operations) if n not in bookkeeping)
@@ -95,9 +107,7 @@ def refuse_work(evidence: WorkEvidence, *, on_gpu: bool) -> str:
         return "torch.compile wrote kernels for this submission."
     if borrowed:
         return f"torch computed values of the output: {_listed(borrowed)}."
-    if on_gpu:
-        return "" if evidence.profile is None else _refuse_kernels(evidence.profile)
-    return ""
+    return _refuse_kernels(evidence.profile) if evidence.profile.saw_kernels else ""
 
 
 def refuse_cpu_work(evidence: WorkEvidence, libraries: int) -> str:
@@ -109,11 +119,24 @@ def refuse_cpu_work(evidence: WorkEvidence, libraries: int) -> str:
     """
     if libraries:
         return ""
-    if evidence.launches == 0:
+    if evidence.stored_elements == 0:
         return "No kernel ran: neither a Triton kernel nor a compiled library of the submission's own."
     if evidence.conversions:
         return f"The values left torch by {_listed(evidence.conversions)}, where no kernel works on them."
     return ""
+
+
+def refuse_thin_work(evidence: WorkEvidence, libraries: int, elements: int) -> str:
+    """Why kernels on a CPU cannot have made an output that is right; empty where they can.
+
+    Args:
+        evidence: What the worker saw of the call.
+        libraries: Shared objects of the submission's own, whose stores nobody counts.
+        elements: Elements of all outputs together.
+    """
+    if libraries or evidence.stored_elements >= elements:
+        return ""
+    return f"Kernels stored {evidence.stored_elements:,} elements, and the output has {elements:,}."
 
 
 def _refuse_kernels(profile: Profile) -> str:
@@ -121,7 +144,7 @@ def _refuse_kernels(profile: Profile) -> str:
     borrowed = borrowed_kernels(set(names) - set(profile.own_kernels))
     if borrowed:
         return f"Library kernels ran on the GPU: {_listed(n[:80] for n in borrowed)}."
-    if all(_INNOCENT_KERNEL.search(name) for name in names):
+    if all(is_innocent_kernel(name) for name in names):
         return "No kernel of the submission's own ran on the GPU."
     return ""
 

@@ -6,6 +6,7 @@ import copy
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import torch
@@ -32,6 +33,7 @@ __all__ = ["BenchCache", "Expected", "ReferenceBench"]
 _CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
 _WEIGHT_SEED = 20_240_229
 _MAX_BENCHES = 64
+_COPIES = 5
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,14 @@ class ReferenceBench:
         self._facts = facts
         self.device_id = facts.id
         self._device = torch.device(facts.id)
-        self._namespace = _execute(task, TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL)
+        scale = TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL
+        self._namespace = _execute(task, task.source, scale)
         self.init_arguments: tuple[Any, ...] = tuple(self._namespace["get_init_inputs"]())
-        self._model = self._construct()
-        self._model64 = copy.deepcopy(self._model).double()
-        self._reference_errors: dict[InputKind, tuple[float, ...] | None] = {}
+        self._model = self._construct(self._namespace)
+        others = [self._construct(_execute(task, source, scale)) for source in task.alternatives]
+        self._models = [self._model, *others]
+        self._models64 = [copy.deepcopy(model).double() for model in self._models]
+        self._reference_errors: dict[tuple[InputKind, int], tuple[float, ...] | None] = {}
 
         sample = self._official(seed=0)
         with torch.no_grad():
@@ -94,7 +99,13 @@ class ReferenceBench:
         work = count_work(self._model, sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
         del sample, tensors, outputs
+        self.copy_us = self._time_copy()
         self.timing = self._time_reference()
+
+    @property
+    def forms(self) -> range:
+        """Numbers of the functions whose values are accepted; 0 is the reference itself."""
+        return range(len(self._models))
 
     def briefing(self, isolation: str) -> Briefing:
         """What a prompt says of the task on this device."""
@@ -124,29 +135,29 @@ class ReferenceBench:
         return dict(self._model.state_dict())
 
     @torch.no_grad()
-    def expected(self, inputs: InputSet) -> Expected:
-        """Run the reference at its own precision."""
-        outputs = tuple(_flatten(self._run(self._model, inputs.arguments())))
+    def expected(self, inputs: InputSet, form: int = 0) -> Expected:
+        """Run the reference, or an accepted form of it, at its own precision."""
+        outputs = tuple(_flatten(self._run(self._models[form], inputs.arguments())))
         return Expected(outputs, tuple(output_scale(output) for output in outputs))
 
     def reference_errors(
-        self, kind: InputKind, inputs: InputSet, expected: Expected
+        self, kind: InputKind, inputs: InputSet, expected: Expected, form: int = 0
     ) -> tuple[float, ...] | None:
         """The reference's own scaled error against the oracle, by output; measured once for a kind.
 
         Returns:
             One error for each output, or ``None`` where the kind is not fit to judge by on this task.
         """
-        if kind not in self._reference_errors:
+        if (kind, form) not in self._reference_errors:
             errors = tuple(
                 agreement.max_rel_error
                 if agreement.expected_nonfinite == 0 or agreement.passed
                 else float("inf")
-                for agreement in self.against_oracle(expected.outputs, kind, inputs, expected, None)
+                for agreement in self.against_oracle(expected.outputs, kind, inputs, expected, None, form)
             )
             fit = all(is_well_posed(o.dtype, e) for o, e in zip(expected.outputs, errors, strict=True))
-            self._reference_errors[kind] = errors if fit else None
-        return self._reference_errors[kind]
+            self._reference_errors[kind, form] = errors if fit else None
+        return self._reference_errors[kind, form]
 
     @torch.no_grad()
     def against_oracle(
@@ -156,6 +167,7 @@ class ReferenceBench:
         inputs: InputSet,
         expected: Expected,
         reference_errors: tuple[float, ...] | None,
+        form: int = 0,
     ) -> list[Agreement]:
         """Compare outputs with a float64 run of the reference, in slices where its rows are independent.
 
@@ -174,24 +186,26 @@ class ReferenceBench:
             )
             for tensor, scale, error in zip(actual, expected.scales, errors, strict=True)
         ]
-        for rows, oracle in self._oracle_slices(inputs.arguments()):
+        for rows, oracle in self._oracle_slices(inputs.arguments(), self._models64[form]):
             for comparison, tensor, exact in zip(comparisons, actual, oracle, strict=True):
                 comparison.add(tensor if rows is None else tensor[rows], exact)
         return [comparison.agreement() for comparison in comparisons]
 
-    def _oracle_slices(self, arguments: list[Any]) -> Iterator[tuple[slice | None, list[torch.Tensor]]]:
+    def _oracle_slices(
+        self, arguments: list[Any], model: torch.nn.Module
+    ) -> Iterator[tuple[slice | None, list[torch.Tensor]]]:
         tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
         largest = max((t.numel() for t in tensors), default=0)
         limit = _CHUNK_ELEMENTS[self._device.type]
         if not self.task.rows_independent or largest <= limit:
-            yield None, _flatten(self._run(self._model64, [_doubled(a) for a in arguments]))
+            yield None, _flatten(self._run(model, [_doubled(a) for a in arguments]))
             return
         rows = tensors[0].shape[0]
         step = max(1, rows * limit // largest)
         for start in range(0, rows, step):
             part = slice(start, min(start + step, rows))
             sliced = [_doubled(a[part]) if isinstance(a, torch.Tensor) else a for a in arguments]
-            yield part, _flatten(self._run(self._model64, sliced))
+            yield part, _flatten(self._run(model, sliced))
 
     def _run(self, model: torch.nn.Module, arguments: Sequence[Any]) -> Any:
         try:
@@ -203,12 +217,12 @@ class ReferenceBench:
                 f"The reference of task {self.task.id!r} fails: {type(error).__name__}: {error}"
             ) from error
 
-    def _construct(self) -> torch.nn.Module:
+    def _construct(self, namespace: dict[str, Any]) -> torch.nn.Module:
         try:
             with torch.random.fork_rng(devices=[self._device] if self._facts.is_cuda else []):
                 torch.manual_seed(_WEIGHT_SEED)
                 with torch.device(self._device):
-                    model = self._namespace["Model"](*self.init_arguments)
+                    model = namespace["Model"](*self.init_arguments)
             return model.to(self._device)
         except Exception as error:
             raise TaskError(
@@ -224,6 +238,18 @@ class ReferenceBench:
             return (), 0
         slots, size_bytes = lay_out([(tuple(t.shape), t.dtype) for t in state.values()])
         return tuple(Parameter(name, slot) for name, slot in zip(state, slots, strict=True)), size_bytes
+
+    def _time_copy(self) -> float:
+        """Median time of copying an output, in microseconds."""
+        source = self.arenas.acquire(self.output_bytes)
+        target = torch.empty_like(source.bytes)
+        stopwatch = create_stopwatch(self._device)
+        try:
+            return median(
+                stopwatch.time(lambda: target.copy_(source.bytes), 0.0).elapsed_us for _ in range(_COPIES)
+            )
+        finally:
+            self.arenas.release(source)
 
     @torch.no_grad()
     def _time_reference(self) -> Timing:
@@ -281,10 +307,10 @@ class BenchCache:
         return self._benches[key]
 
 
-def _execute(task: Task, scale: TaskScale) -> dict[str, Any]:
+def _execute(task: Task, source: str, scale: TaskScale) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": f"reference_{task.id}"}
     try:
-        exec(compile(task.source, f"<reference of {task.id}>", "exec"), namespace)
+        exec(compile(source, f"<reference of {task.id}>", "exec"), namespace)
     except Exception as error:
         raise TaskError(
             f"The reference module of task {task.id!r} does not run: {type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
 """Watching one call in the worker: operators, ways out of torch, kernels.
 
-Two observers see the operators. A dispatch mode is there in every call, so that there is no unobserved one to
-behave differently in; the profiler, in calls that the judge picks, sees the operators inside other operators and
-those that were hidden from the mode, and on a GPU, through CUPTI, the kernels.
+Two observers see the operators of every call, so that there is no unobserved one to behave differently in: a
+dispatch mode, and the profiler, which also sees the operators inside other operators, on other threads, and those
+that were hidden from the mode. In calls that the judge picks the profiler, through CUPTI, sees the GPU's kernels.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy
 import torch
+from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile as autograd_profile
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from gym_kernel.evaluator.own_work import is_innocent_kernel
 from gym_kernel.evaluator.worker_messages import KernelRecord, Profile, WorkEvidence
 
 __all__ = ["Observation", "Witness", "own_libraries"]
@@ -47,9 +49,9 @@ class Witness:
 
     def __init__(self, device: torch.device) -> None:
         self._on_gpu = device.type == "cuda"
-        self._launches = _LaunchCounter()
+        self._stores = _StoreCounter()
         if not self._on_gpu:
-            self._launches.install()
+            self._stores.install()
 
     def warm_up(self) -> None:
         """Pay for the profiler's start-up before a submission waits for it."""
@@ -62,14 +64,14 @@ class Witness:
         """Observe what a ``with`` block does; the observation's evidence is complete when it has ended.
 
         Args:
-            profiled: Whether to record operators and kernels with the profiler too.
+            profiled: Whether to record the GPU's kernels too.
         """
         operations, conversions = _OperatorTrace(), _ConversionTrace()
-        self._launches.count = 0
+        self._stores.elements = 0
         observation = Observation()
         with contextlib.ExitStack() as stack:
             stack.enter_context(_numpy_conversions(conversions.names))
-            profiler = stack.enter_context(_profiler(self._on_gpu)) if profiled else None
+            profiler = stack.enter_context(_profiler(on_gpu=self._on_gpu and profiled))
             stack.enter_context(conversions)
             stack.enter_context(operations)
             yield observation
@@ -77,9 +79,9 @@ class Witness:
             operations=tuple(sorted(operations.names))[:_MOST_NAMES],
             conversions=tuple(sorted(conversions.names)),
             bookkeeping=tuple(sorted(operations.bookkeeping - operations.names))[:_MOST_NAMES],
-            launches=self._launches.count,
+            stored_elements=self._stores.elements,
             compiled_frames=_compiled_frames(),
-            profile=None if not profiled else _profile(profiler, self._on_gpu),
+            profile=_profile(profiler, on_gpu=self._on_gpu and profiled),
         )
 
 
@@ -150,32 +152,57 @@ def _numpy_conversions(names: set[str]) -> Iterator[None]:
         numpy.from_dlpack = take
 
 
-class _LaunchCounter:
-    """Counts what Triton's interpreter launches."""
+class _StoreCounter:
+    """Counts the elements that kernels store or update in Triton's interpreter."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.elements = 0
 
     def install(self) -> None:
-        from triton.runtime.interpreter import GridExecutor
+        """Put this between the interpreter and its memory."""
+        from triton.runtime import interpreter
 
-        launch = GridExecutor.__call__
-        counter = self
+        interpreter._interpreter = _CountedMemory(interpreter._interpreter, self)
 
-        def counted(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            counter.count += 1
-            return launch(executor, *args, **kwargs)
 
-        GridExecutor.__call__ = counted
+class _CountedMemory:
+    """The interpreter's memory operations, with what they write counted."""
+
+    def __init__(self, memory: Any, counter: _StoreCounter) -> None:
+        self._memory = memory
+        self._counter = counter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+    def store(self, pointers: Any, values: Any, mask: Any) -> Any:
+        """Store, and count the elements that the kernel decided about, masked ones too."""
+        self._counter.elements += int(pointers.size)
+        return self._memory.store(pointers, values, mask)
+
+    def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
+        """Update, and count the elements that the kernel decided about, masked ones too."""
+        self._counter.elements += int(pointers.size)
+        return self._memory.atomic_rmw(operation, pointers, values, mask, order)
+
+    def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
+        """Exchange, and count every element."""
+        self._counter.elements += int(pointers.size)
+        return self._memory.atomic_cas(pointers, expected, values, order)
 
 
 @contextlib.contextmanager
-def _profiler(on_gpu: bool) -> Iterator[autograd_profile]:
-    with autograd_profile(use_kineto=True, use_cpu=True, use_device="cuda" if on_gpu else None) as profiler:
+def _profiler(*, on_gpu: bool) -> Iterator[autograd_profile]:
+    with autograd_profile(
+        use_kineto=True,
+        use_cpu=True,
+        use_device="cuda" if on_gpu else None,
+        experimental_config=_ExperimentalConfig(profile_all_threads=True),
+    ) as profiler:
         yield profiler
 
 
-def _profile(profiler: autograd_profile, on_gpu: bool) -> Profile:
+def _profile(profiler: autograd_profile, *, on_gpu: bool) -> Profile:
     results = profiler.kineto_results
     assert results is not None, "The profiler has stopped."
     operations: set[str] = set()
@@ -189,13 +216,30 @@ def _profile(profiler: autograd_profile, on_gpu: bool) -> Profile:
     kernels.sort(key=lambda event: event.start_ns())
     marks = [event.start_ns() for event in kernels if _MARKER in event.name()]
     ended_ns = marks[-1] if marks else float("inf")
-    unjoined = [k for k in kernels if _MARKER not in k.name() and k.start_ns() + k.duration_ns() > ended_ns]
+    # After the mark comes the harness's copy of the output, and nothing else.
+    unjoined = [
+        k for k in kernels if k.start_ns() + k.duration_ns() > ended_ns and not is_innocent_kernel(k.name())
+    ]
     return Profile(
         operations=tuple(sorted(operations))[:_MOST_NAMES],
+        saw_kernels=on_gpu,
+        span_us=_span_us(kernels),
         kernels=tuple(KernelRecord(k.name()[:300], k.duration_ns() / 1000) for k in kernels[:_MOST_NAMES]),
         unjoined=tuple(k.name()[:120] for k in unjoined[:4]),
         own_kernels=_compiled_by_triton() if on_gpu else (),
     )
+
+
+def _span_us(kernels: list[Any]) -> float:
+    """Time from the end of the spin to the end of the last kernel before the mark, in microseconds."""
+    marks = [i for i, event in enumerate(kernels) if _MARKER in event.name()]
+    if len(marks) < 2:
+        return 0.0
+    spin, work = kernels[marks[-2]], kernels[marks[-2] + 1 : marks[-1]]
+    if not work:
+        return 0.0
+    ended_ns = max(event.start_ns() + event.duration_ns() for event in work)
+    return float(max(ended_ns - spin.start_ns() - spin.duration_ns(), 0)) / 1000
 
 
 @functools.cache
@@ -207,8 +251,15 @@ def _is_made_of_others(name: str) -> bool:
     if packet is None:
         return False
     overloads = [name if which == "default" else f"{name}.{which}" for which in packet.overloads()]
-    key = "CompositeImplicitAutograd"
-    return all(torch._C._dispatch_has_kernel_for_dispatch_key(overload, key) for overload in overloads)
+    return all(_is_composite(overload) for overload in overloads)
+
+
+def _is_composite(overload: str) -> bool:
+    try:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(overload, "CompositeImplicitAutograd")
+    except RuntimeError:
+        # Known to TorchScript alone; nothing can run it here.
+        return True
 
 
 def _has_values(result: Any) -> bool:

@@ -5,7 +5,6 @@
                    judge:  Load     ->  Loaded | Failed
                    judge:  Attach   ->  Attached | Failed
                    judge:  Call     ->  Called | Failed      (as often as the judge likes)
-                   judge:  HandOver ->  HandedOver | Failed
 
 It is killed by its host afterwards; it never ends well by itself.
 """
@@ -43,7 +42,6 @@ from gym_kernel.evaluator.worker_messages import (
     Failed,
     FailureKind,
     Fenced,
-    HandedOver,
     Idle,
     Load,
     Loaded,
@@ -53,6 +51,9 @@ from gym_kernel.evaluator.worker_messages import (
 )
 
 __all__ = ["run_worker"]
+
+# Bound now, before a submission can put its own in its place.
+_copy = torch.Tensor.copy_
 
 _DETAIL_CHARS = 6_000
 _MESSAGE_CHARS = 600
@@ -122,7 +123,7 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
             elif isinstance(order, Call):
                 channel.send(bench.call(order))
             else:
-                channel.send(bench.hand_over())
+                raise RuntimeError(f"{type(order).__name__} came out of turn.")
     except CandidateError as error:
         message = bounded(error.message, _MESSAGE_CHARS)
         channel.send(Failed(error.kind, message, bounded(error.detail, _DETAIL_CHARS)))
@@ -145,7 +146,6 @@ class _Bench:
         self._device = tools.device
         self._inputs: list[Arena] = []
         self._output: Arena | None = None
-        self._result: Any = None
         self._candidate = Candidate(load.code, tools.scratch, load.init_arguments, tools.device)
         if precompile(self._candidate, load.arguments, tools.device):
             # What the module or the model kept from a pass without launches is worth nothing.
@@ -166,20 +166,20 @@ class _Bench:
     def call(self, order: Call) -> Claim:
         arena = self._inputs[order.arena]
         arguments = [_argument(arena, argument) for argument in self._load.arguments]
-        self._result = None
         with torch.no_grad(), self._tools.witness.watch(profiled=order.profiled) as observation:
             timed = self._time(lambda: self._candidate.forward(arguments), order.spin_us)
-        self._result = timed.result
-        return Called(timed.elapsed_us, timed.launch_us, observation.evidence)
+            # Still watched, and at once: nothing is to be gained by leaving work for later.
+            self._hand_over(timed.result)
+        libraries = own_libraries(self._tools.scratch) if order.profiled else 0
+        return Called(timed.elapsed_us, timed.launch_us, observation.evidence, libraries)
 
-    def hand_over(self) -> Claim:
-        outputs = self._candidate.outputs(self._result, self._load.outputs, self._device)
+    def _hand_over(self, result: Any) -> None:
+        outputs = self._candidate.outputs(result, self._load.outputs, self._device)
         assert self._output is not None, "Memory is attached before the first call."
         for slot, tensor in zip(self._load.outputs, outputs, strict=True):
-            view(self._output.bytes, slot).copy_(tensor.detach())
+            _copy(view(self._output.bytes, slot), tensor)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-        return HandedOver(own_libraries(self._tools.scratch))
 
     def _time(self, call: Callable[[], Any], spin_us: float) -> TimedCall[Any]:
         try:

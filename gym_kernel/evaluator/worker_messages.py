@@ -23,8 +23,6 @@ __all__ = [
     "Failed",
     "FailureKind",
     "Fenced",
-    "HandOver",
-    "HandedOver",
     "Idle",
     "KernelRecord",
     "Load",
@@ -113,15 +111,14 @@ class Idle(_Frame, frozen=True, tag="idle"):
 
 
 class Call(_Frame, frozen=True, tag="call"):
-    """Judge -> worker: run ``forward`` once on the contents of an input arena, behind a spin of this length."""
+    """Judge -> worker: run ``forward`` once on the contents of an input arena, behind a spin of this length.
+
+    The output is copied into the output arena as soon as the time is taken.
+    """
 
     arena: int
     spin_us: float
     profiled: bool = False
-
-
-class HandOver(_Frame, frozen=True, tag="hand_over"):
-    """Judge -> worker: copy the last call's output into the output arena. Not part of any timing."""
 
 
 class Fenced(_Frame, frozen=True, tag="fenced"):
@@ -154,18 +151,22 @@ class KernelRecord(_Frame, frozen=True):
 
 
 class Profile(_Frame, frozen=True):
-    """What a profiled call did.
+    """What the profiler saw of a call.
 
     Attributes:
-        operations: Every torch operator that ran, nested ones included, for instance ``"aten::relu"``.
+        operations: Every torch operator that ran, nested ones and other threads' included.
+        saw_kernels: Whether GPU kernels were recorded; only then do the following fields say something.
         kernels: Every GPU kernel, in the order of their starts.
+        span_us: From the end of the spin to the end of the last kernel of ``forward``, in microseconds.
         unjoined: Names of kernels that still ran when the current stream had come to the end of ``forward``.
         own_kernels: Names of the kernels that Triton compiled for the submission.
     """
 
-    operations: tuple[str, ...]
-    kernels: tuple[KernelRecord, ...]
-    unjoined: tuple[str, ...]
+    operations: tuple[str, ...] = ()
+    saw_kernels: bool = False
+    kernels: tuple[KernelRecord, ...] = ()
+    span_us: float = 0.0
+    unjoined: tuple[str, ...] = ()
     own_kernels: tuple[str, ...] = ()
 
 
@@ -176,39 +177,32 @@ class WorkEvidence(_Frame, frozen=True):
         operations: Torch operators that gave floating-point values, for instance ``"aten::relu"``.
         bookkeeping: Torch operators that gave whole numbers or truth values only.
         conversions: Ways out of torch that large tensors took, for instance ``"Tensor.numpy"``.
-        launches: Kernels that Triton's interpreter ran.
+        stored_elements: Elements that kernels stored in Triton's interpreter.
         compiled_frames: Functions that torch.compile has compiled so far.
-        profile: Of a profiled call.
+        profile: What the profiler saw.
     """
 
     operations: tuple[str, ...] = ()
     bookkeeping: tuple[str, ...] = ()
     conversions: tuple[str, ...] = ()
-    launches: int = 0
+    stored_elements: int = 0
     compiled_frames: int = 0
-    profile: Profile | None = None
+    profile: Profile = Profile()
 
 
 class Called(_Frame, frozen=True, tag="called"):
-    """Worker -> judge: one call is done and the device is idle.
+    """Worker -> judge: one call is done, its output is in the output arena, the device is idle.
 
     Attributes:
         elapsed_us: What the worker's own clock says.
         launch_us: Host time of ``forward``, which the next spin should outlast.
         evidence: Who did the work.
+        libraries: Shared objects of the submission's own that are loaded; counted in profiled calls.
     """
 
     elapsed_us: float
     launch_us: float
     evidence: WorkEvidence
-
-
-class HandedOver(_Frame, frozen=True, tag="handed_over"):
-    """Worker -> judge: the output is in the output arena.
-
-    ``libraries`` counts the shared objects of the submission's own that are loaded.
-    """
-
     libraries: int = 0
 
 
@@ -220,5 +214,5 @@ class Failed(_Frame, frozen=True, tag="failed"):
     detail: str = ""
 
 
-Order = Union[Wake, Idle, Load, Attach, Call, HandOver]
-Claim = Union[Fenced, Ready, Loaded, Attached, Called, HandedOver, Failed]
+Order = Union[Wake, Idle, Load, Attach, Call]
+Claim = Union[Fenced, Ready, Loaded, Attached, Called, Failed]

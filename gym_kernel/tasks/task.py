@@ -80,6 +80,8 @@ class Task:
         rows_independent: Whether ``forward`` treats the rows of dimension 0 of its inputs alone, so that
             an oracle may be computed in slices.
         template: Kernel template for ``TemplateAction``; empty where the task has none.
+        alternatives: Other reference modules whose values are accepted as well, each at the full accuracy: for a
+            function that has two usual forms. A submission must agree with one of them throughout a call.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Task:
     flops_per_element: float = 1.0
     rows_independent: bool = False
     template: str = ""
+    alternatives: tuple[str, ...] = ()
 
     def sizes_at(self, scale: TaskScale) -> dict[str, int]:
         """Names and values that the reference module is given at ``scale``."""
