@@ -45,7 +45,7 @@ BROKEN = {
     "raises": "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        raise ValueError\n",
     "loops": "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        while True: pass\n",
     "exits": "import os, torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        os._exit(0)\n",
-    "segfaults": "import ctypes\nclass ModelNew(__import__('torch').nn.Module):\n    def forward(self, x): ctypes.string_at(0)\n",
+    "segfaults": "import ctypes, torch\nctypes.string_at(0)\nclass ModelNew(torch.nn.Module):\n    forward = None\n",
 }
 
 
