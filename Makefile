@@ -5,7 +5,7 @@ VENV ?= .venv
 
 # An interpreter that has everything is used as it is; otherwise an environment is made.
 ifeq ($(shell $(PYTHON) -c "import gymnasium, msgspec, pytest, torch, tqdm, triton" 2>/dev/null && echo yes),yes)
-RUN := PYTHONPATH=$(CURDIR) $(PYTHON)
+RUN := PYTHONPATH=$(CURDIR):$(PYTHONPATH) $(PYTHON)
 READY :=
 else
 RUN := $(VENV)/bin/python

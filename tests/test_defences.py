@@ -165,7 +165,7 @@ DEFENCES = {
         refused=Status.INCORRECT,
     ),
     "the judge's clock": Defence(
-        off=IMPORT.format("clock_audit") + "clock_audit.ClockAudit.is_doubtful = lambda self: False",
+        off=IMPORT.format("clock_audit") + "clock_audit.ClockAudit.doubt = lambda self: ''",
         exploit=RELU
         + """
 import sys
@@ -179,7 +179,7 @@ stopwatch._now_ns = lambda: real() // 100
     "the roofline floor": Defence(
         off=IMPORT.format("clock_audit")
         + IMPORT.format("trial")
-        + "clock_audit.ClockAudit.is_doubtful = lambda self: False\n"
+        + "clock_audit.ClockAudit.doubt = lambda self: ''\n"
         + "trial.Trial._refuse_impossible = lambda *_: None",
         exploit=RELU
         + "\nimport sys\nstopwatch = sys.modules['gym_kernel.evaluator.stopwatch']\nticks = [0]\n"

@@ -145,6 +145,7 @@ class Judge:
                     link.send(Idle(spin_us))
                     link.wait(_IDLE_CALL_S)
                     windows_us.append((time.perf_counter_ns() - started) / 1000)
+                    link.wait(_IDLE_CALL_S)
             except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
                 self._pacemaker = None
                 self.end_worker(link)

@@ -34,6 +34,7 @@ from gym_kernel.evaluator.worker_messages import (
     Call,
     Called,
     Claim,
+    Evidence,
     Failed,
     Order,
 )
@@ -127,7 +128,7 @@ class Trial:
         for position, kind in enumerate(self._bench.kinds):
             inputs = self._inputs[position % len(self._inputs)]
             self._bench.write_inputs(inputs, kind, self._seeds.next())
-            called, _ = self._call(inputs, deadline, profiled=True)
+            _, evidence, _ = self._call(inputs, deadline, profiled=True)
             agreement = self._agree(kind, inputs)
             if agreement is None:
                 continue
@@ -135,7 +136,7 @@ class Trial:
             if worst is None or agreement.max_rel_error > worst.max_rel_error:
                 worst = agreement
             # Said last: wrong values on another kind of inputs tell a policy more.
-            thin = thin or self._thin_work(called)
+            thin = thin or self._thin_work(evidence)
         self._refuse_borrowed(thin)
         if worst is None:
             raise RuntimeError(f"No input kind is fit to judge task {self._bench.task.id!r} by.")
@@ -182,9 +183,9 @@ class Trial:
         samples: list[float] = []
         while plan.wants_more(samples):
             profiled = self._seeds.choices.random() < _PROFILED_SHARE
-            called, window_us = self._checked_call(deadline, audit.spin_us, profiled=profiled)
+            called, evidence, window_us = self._checked_call(deadline, audit.spin_us, profiled=profiled)
             if profiled:
-                audit.add_profile(called)
+                audit.add_kernels(evidence.work.profile.kernels_us)
             else:
                 samples.append(called.elapsed_us)
                 audit.add(called, window_us)
@@ -193,35 +194,34 @@ class Trial:
         self._refuse_doubtful_clock(audit, deadline)
         return timing
 
-    def _checked_call(self, deadline: float, spin_us: float, *, profiled: bool) -> tuple[Called, float]:
+    def _checked_call(
+        self, deadline: float, spin_us: float, *, profiled: bool
+    ) -> tuple[Called, Evidence, float]:
         inputs = self._seeds.choices.choice(self._inputs)
         kind = self._seeds.choices.choice(self._kinds)
         self._bench.write_inputs(inputs, kind, self._seeds.next())
-        called, window_us = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
+        call = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
         self._compare_timed(inputs, kind)
-        return called, window_us
+        return call
 
     def _refuse_doubtful_clock(self, audit: ClockAudit, deadline: float) -> None:
         """Compare what the worker claims with what the judge's clock allows."""
+        doubt = audit.doubt()
         for _ in range(_SECOND_LOOKS):
-            if not audit.is_doubtful():
+            if not doubt:
                 return
             # Before anybody is blamed: the machine may just be busier than when the judge was calibrated.
             audit.start_again()
             for _ in range(_CALLS_A_LOOK):
-                audit.add(*self._checked_call(deadline, audit.spin_us, profiled=False))
-        if audit.is_doubtful():
-            raise OutcomeError(
-                Outcome(
-                    Status.CHEATING,
-                    reason=(
-                        f"Calls that were reported as {audit.claimed_us:.0f} us kept the device for at least "
-                        f"{audit.unexplained_us:.0f} us more by the judge's clock. Either work is left on streams "
-                        "that forward does not join, or the clock in the worker was tampered with."
-                    ),
-                    cheat="clock_mismatch",
-                )
+                called, _, window_us = self._checked_call(deadline, audit.spin_us, profiled=False)
+                audit.add(called, window_us)
+            doubt = audit.doubt()
+        if doubt:
+            reason = (
+                f"{doubt} Either work is left on streams that forward does not join, or the clock in the worker "
+                "was tampered with."
             )
+            raise OutcomeError(Outcome(Status.CHEATING, reason=reason, cheat="clock_mismatch"))
 
     def _arenas(self) -> list[Arena]:
         arenas = [inputs.arena for inputs in self._inputs] + [self._output]
@@ -234,8 +234,8 @@ class Trial:
 
     def _call(
         self, inputs: InputSet, deadline: float, *, spin_us: float = _FIRST_SPIN_US, profiled: bool = False
-    ) -> tuple[Called, float]:
-        """One call; returns the claim and how long it was under way by the judge's clock, in microseconds."""
+    ) -> tuple[Called, Evidence, float]:
+        """One call; returns the claim, the evidence, and how long it took by the judge's clock, in microseconds."""
         self._output.bytes.fill_(_POISON)
         # As late as can be, so that nothing can be computed ahead of the call.
         inputs.publish()
@@ -251,21 +251,33 @@ class Trial:
                 Outcome.tampering(f"a call of {window_us:.0f} us was said to take {claim.elapsed_us} us")
             )
         self._take_outputs()
+        evidence = self._receive(self._allowed_s(deadline - time.monotonic()), "after forward")
+        if not isinstance(evidence, Evidence):
+            raise OutcomeError(Outcome.tampering(f"{type(evidence).__name__} came out of turn"))
         self._refuse_modified(inputs)
-        self._refuse_call(claim)
-        return claim, window_us
+        self._refuse_call(evidence)
+        return claim, evidence, window_us
 
-    def _thin_work(self, called: Called) -> str:
+    def _thin_work(self, evidence: Evidence) -> str:
         if self._device.type != "cpu":
             return ""
         elements = sum(math.prod(slot.shape) for slot in self._bench.outputs)
-        return refuse_thin_work(called.evidence, self._libraries, elements)
+        return refuse_thin_work(evidence.work, self._libraries, elements)
 
     def _exchange(self, order: Order, fds: tuple[int, ...], when: str, stage_left_s: float = 60.0) -> Claim:
-        allowed_s = min(self._budget.allowance(self._limits.call_s), max(stage_left_s, 0.0))
-        started = time.monotonic()
+        allowed_s = self._allowed_s(stage_left_s)
         try:
             self._link.send(order, fds)
+        except WorkerExited as error:
+            raise OutcomeError(outcome_of_exit(error.status, when)) from None
+        return self._receive(allowed_s, when)
+
+    def _allowed_s(self, stage_left_s: float) -> float:
+        return min(self._budget.allowance(self._limits.call_s), max(stage_left_s, 0.0))
+
+    def _receive(self, allowed_s: float, when: str) -> Claim:
+        started = time.monotonic()
+        try:
             claim = self._link.wait(allowed_s)
         except WorkerTimeout:
             raise OutcomeError(
@@ -321,19 +333,19 @@ class Trial:
             reason = f"{why} Every value must come from the kernels you submit."
             raise OutcomeError(Outcome(Status.CHEATING, reason=reason, cheat="borrowed_work"))
 
-    def _refuse_call(self, called: Called) -> None:
-        evidence = called.evidence
-        self._refuse_borrowed(refuse_work(evidence))
-        self._libraries = max(self._libraries, called.libraries)
+    def _refuse_call(self, evidence: Evidence) -> None:
+        work = evidence.work
+        self._refuse_borrowed(refuse_work(work))
+        self._libraries = max(self._libraries, evidence.libraries)
         if self._device.type == "cpu":
-            self._refuse_borrowed(refuse_cpu_work(evidence, self._libraries))
-        if evidence.profile.unjoined:
+            self._refuse_borrowed(refuse_cpu_work(work, self._libraries))
+        if work.profile.unjoined:
             raise OutcomeError(
                 Outcome(
                     Status.CHEATING,
                     reason=(
                         "Kernels still ran when the current stream had finished forward: "
-                        f"{', '.join(evidence.profile.unjoined)}. Have the current stream wait for every stream "
+                        f"{', '.join(work.profile.unjoined)}. Have the current stream wait for every stream "
                         "that you use."
                     ),
                     cheat="unjoined_stream",

@@ -223,15 +223,19 @@ def _profile(profiler: autograd_profile, *, on_gpu: bool) -> Profile:
     return Profile(
         operations=tuple(sorted(operations))[:_MOST_NAMES],
         saw_kernels=on_gpu,
-        span_us=_span_us(kernels),
+        kernels_us=_kernels_us(kernels),
         kernels=tuple(KernelRecord(k.name()[:300], k.duration_ns() / 1000) for k in kernels[:_MOST_NAMES]),
         unjoined=tuple(k.name()[:120] for k in unjoined[:4]),
         own_kernels=_compiled_by_triton() if on_gpu else (),
     )
 
 
-def _span_us(kernels: list[Any]) -> float:
-    """Time from the end of the spin to the end of the last kernel before the mark, in microseconds."""
+def _kernels_us(kernels: list[Any]) -> float:
+    """Time that the kernels between spin and mark took, in microseconds.
+
+    From the spin's end to the last one's, or the sum of their durations where that is less: under the profiler launches
+    take longer, and then there are gaps that are no part of the work.
+    """
     marks = [i for i, event in enumerate(kernels) if _MARKER in event.name()]
     if len(marks) < 2:
         return 0.0
@@ -239,7 +243,8 @@ def _span_us(kernels: list[Any]) -> float:
     if not work:
         return 0.0
     ended_ns = max(event.start_ns() + event.duration_ns() for event in work)
-    return float(max(ended_ns - spin.start_ns() - spin.duration_ns(), 0)) / 1000
+    span_ns = ended_ns - spin.start_ns() - spin.duration_ns()
+    return float(max(min(span_ns, sum(event.duration_ns() for event in work)), 0)) / 1000
 
 
 @functools.cache

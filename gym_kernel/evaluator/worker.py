@@ -4,7 +4,7 @@
                    judge:  Wake     ->  Ready                (the device context is made)
                    judge:  Load     ->  Loaded | Failed
                    judge:  Attach   ->  Attached | Failed
-                   judge:  Call     ->  Called | Failed      (as often as the judge likes)
+                   judge:  Call     ->  Called, Evidence | Failed      (as often as the judge likes)
 
 It is killed by its host afterwards; it never ends well by itself.
 """
@@ -39,6 +39,7 @@ from gym_kernel.evaluator.worker_messages import (
     Call,
     Called,
     Claim,
+    Evidence,
     Failed,
     FailureKind,
     Fenced,
@@ -112,7 +113,7 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
         while True:
             order = channel.receive()
             if isinstance(order, Idle):
-                channel.send(_idle(order, tools))
+                _idle(order, tools, channel)
             elif isinstance(order, Load):
                 bench = _Bench(order, tools)
                 channel.send(Loaded())
@@ -121,7 +122,7 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
             elif isinstance(order, Attach):
                 channel.send(bench.attach(order, channel.take_fds(len(order.arenas))))
             elif isinstance(order, Call):
-                channel.send(bench.call(order))
+                bench.call(order, channel)
             else:
                 raise RuntimeError(f"{type(order).__name__} came out of turn.")
     except CandidateError as error:
@@ -133,10 +134,11 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
         channel.send(Failed(FailureKind.RUNTIME, text))
 
 
-def _idle(order: Idle, tools: _Tools) -> Called:
+def _idle(order: Idle, tools: _Tools, channel: Channel[Order]) -> None:
     with tools.witness.watch(profiled=False) as observation:
         timed = tools.stopwatch.time(lambda: None, order.spin_us)
-    return Called(timed.elapsed_us, timed.launch_us, observation.evidence)
+        channel.send(Called(timed.elapsed_us, timed.launch_us))
+    channel.send(Evidence(observation.evidence))
 
 
 class _Bench:
@@ -163,15 +165,17 @@ class _Bench:
             self._candidate.load_parameters({p.name: view(parameters, p.slot) for p in self._load.parameters})
         return Attached()
 
-    def call(self, order: Call) -> Claim:
+    def call(self, order: Call, channel: Channel[Order]) -> None:
         arena = self._inputs[order.arena]
         arguments = [_argument(arena, argument) for argument in self._load.arguments]
         with torch.no_grad(), self._tools.witness.watch(profiled=order.profiled) as observation:
             timed = self._time(lambda: self._candidate.forward(arguments), order.spin_us)
             # Still watched, and at once: nothing is to be gained by leaving work for later.
             self._hand_over(timed.result)
+            # Before the evidence is put together, which would count as the submission's time.
+            channel.send(Called(timed.elapsed_us, timed.launch_us))
         libraries = own_libraries(self._tools.scratch) if order.profiled else 0
-        return Called(timed.elapsed_us, timed.launch_us, observation.evidence, libraries)
+        channel.send(Evidence(observation.evidence, libraries))
 
     def _hand_over(self, result: Any) -> None:
         outputs = self._candidate.outputs(result, self._load.outputs, self._device)

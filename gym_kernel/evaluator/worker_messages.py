@@ -20,6 +20,7 @@ __all__ = [
     "Call",
     "Called",
     "Claim",
+    "Evidence",
     "Failed",
     "FailureKind",
     "Fenced",
@@ -157,7 +158,7 @@ class Profile(_Frame, frozen=True):
         operations: Every torch operator that ran, nested ones and other threads' included.
         saw_kernels: Whether GPU kernels were recorded; only then do the following fields say something.
         kernels: Every GPU kernel, in the order of their starts.
-        span_us: From the end of the spin to the end of the last kernel of ``forward``, in microseconds.
+        kernels_us: Time that the kernels of ``forward`` took, in microseconds.
         unjoined: Names of kernels that still ran when the current stream had come to the end of ``forward``.
         own_kernels: Names of the kernels that Triton compiled for the submission.
     """
@@ -165,7 +166,7 @@ class Profile(_Frame, frozen=True):
     operations: tuple[str, ...] = ()
     saw_kernels: bool = False
     kernels: tuple[KernelRecord, ...] = ()
-    span_us: float = 0.0
+    kernels_us: float = 0.0
     unjoined: tuple[str, ...] = ()
     own_kernels: tuple[str, ...] = ()
 
@@ -196,13 +197,21 @@ class Called(_Frame, frozen=True, tag="called"):
     Attributes:
         elapsed_us: What the worker's own clock says.
         launch_us: Host time of ``forward``, which the next spin should outlast.
-        evidence: Who did the work.
-        libraries: Shared objects of the submission's own that are loaded; counted in profiled calls.
     """
 
     elapsed_us: float
     launch_us: float
-    evidence: WorkEvidence
+
+
+class Evidence(_Frame, frozen=True, tag="evidence"):
+    """Worker -> judge, after every :class:`Called`: what was seen of it. Not part of any timing.
+
+    Attributes:
+        work: Who did the work.
+        libraries: Shared objects of the submission's own that are loaded; counted in profiled calls.
+    """
+
+    work: WorkEvidence
     libraries: int = 0
 
 
@@ -215,4 +224,4 @@ class Failed(_Frame, frozen=True, tag="failed"):
 
 
 Order = Union[Wake, Idle, Load, Attach, Call]
-Claim = Union[Fenced, Ready, Loaded, Attached, Called, Failed]
+Claim = Union[Fenced, Ready, Loaded, Attached, Called, Evidence, Failed]
