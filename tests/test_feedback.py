@@ -114,7 +114,7 @@ def test_a_compute_bound_kernel_is_told_its_rate() -> None:
         (1_001.0, "cuda:0", "hardware's floor"),
         (1_250.0, "cuda:0", "Close to the bandwidth"),
         (9_000.0, "cuda:0", "move every byte once"),
-        (9_000.0, "cpu", "On a CPU use C++"),
+        (9_000.0, "cpu", "the way to the floor is C++"),
     ],
 )
 def test_the_next_step_follows_the_roofline(runtime_us: float, device: str, hint: str) -> None:

@@ -63,7 +63,7 @@ def _faster(verdict: Verdict) -> str:
     if fraction >= _AT_THE_FLOOR:
         return "This is the hardware's floor; what is left is noise."
     if not verdict.device.startswith("cuda"):
-        return "On a CPU use C++: contiguous loops that the compiler vectorises, over all threads."
+        return "On a CPU the way to the floor is C++: contiguous loops that the compiler vectorises, over all threads."
     if runtime.median_us < _LAUNCH_BOUND_US:
         return "At this size launches dominate: use one kernel, and do little in `forward` beside it."
     if not roofline.memory_bound:

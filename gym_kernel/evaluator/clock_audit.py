@@ -22,6 +22,7 @@ _SLACK_FRACTION = 0.1
 _KERNEL_SLACK_US = 15.0
 _CPU_SLACK_US = 6_000.0  # one and a half time slices of a busy scheduler
 _CPU_CREDIT_US = 1_500.0
+_CPU_LONG_US = 10_000.0
 _SPINS_US = (0.0, 250.0, 1_000.0, 4_000.0, 16_000.0)
 
 
@@ -104,12 +105,13 @@ class ClockAudit:
         return ""
 
     def credited(self, samples_us: list[float]) -> tuple[float, ...]:
-        """The samples to report, in microseconds: on a CPU with what the claims leave unexplained.
+        """The samples to report, in microseconds: on a CPU with what long calls leave unexplained.
 
-        There a kernel takes milliseconds, and what is too little to blame anybody for is still too much to give away.
+        An interpreted kernel takes many milliseconds there, and what is too little to blame anybody for is still too
+        much to give away. Beside a short call the machine's own noise would be larger than the call.
         """
         unexplained_us = min(self._unexplained_us)
-        if self.spin_us or unexplained_us < _CPU_CREDIT_US:
+        if self.spin_us or unexplained_us < _CPU_CREDIT_US or median(samples_us) < _CPU_LONG_US:
             return tuple(samples_us)
         return tuple(sample + unexplained_us for sample in samples_us)
 
