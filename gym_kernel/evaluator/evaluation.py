@@ -23,8 +23,9 @@ from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.record import write_record
 from gym_kernel.evaluator.reference_bench import BenchCache, ReferenceBench
 from gym_kernel.evaluator.status import Status
+from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.trial import Trial
-from gym_kernel.evaluator.verdict import StageTimes, Verdict
+from gym_kernel.evaluator.verdict import Agreement, StageTimes, Verdict
 from gym_kernel.evaluator.worker_link import (
     WorkerExited,
     WorkerLink,
@@ -33,10 +34,12 @@ from gym_kernel.evaluator.worker_link import (
 )
 from gym_kernel.evaluator.worker_messages import Failed, Load, Loaded
 
-__all__ = ["WorkerSource", "WorkerUnavailable", "evaluate"]
+__all__ = ["Evaluation", "WorkerSource", "WorkerUnavailable"]
 
 _DEATH_WAIT_S = 10.0
 _WORKER_TRIES = 3
+# What generating, referencing and comparing may add to a submission's own limits.
+_JUDGES_SHARE_S = 60.0
 
 
 class WorkerUnavailable(Exception):
@@ -73,15 +76,8 @@ class _Clock:
         return replace(self.stages, total_s=time.monotonic() - self.started)
 
 
-def evaluate(
-    request: Evaluate,
-    benches: BenchCache,
-    source: WorkerSource,
-    load_slots: threading.Semaphore,
-    overhead: CallOverhead,
-    afterwards: ExitStack,
-) -> Verdict:
-    """Judge one submission.
+class Evaluation:
+    """Judges one submission. Used once.
 
     Args:
         request: What was submitted.
@@ -89,188 +85,179 @@ def evaluate(
         source: Where workers come from.
         load_slots: Bounds how many submissions compile at once.
         overhead: What a call costs beside the submission's own work.
-        afterwards: What remains to be done once the verdict is on its way.
-
-    Returns:
-        The verdict. Whatever the submission did, it is one; an exception here is the judge's own failure.
     """
-    clock = _Clock()
-    limits = StageLimits()
-    budget = Budget(request.timeout_s)
-    seeds = SeedSequence(request.seed)
-    link: WorkerLink | None = None
-    isolation = ""
-    bench: ReferenceBench | None = None
-    try:
-        bench = _prepare_bench(request, benches, source, clock)
-        link = _fresh_worker(request, source, limits, clock)
-        _load(request, bench, link, source, load_slots, budget, limits, clock)
-        outcome = _try_on_device(
-            request, bench, benches, link, source, budget, limits, seeds, clock, overhead, afterwards
-        )
-    except OutcomeError as error:
-        outcome = error.outcome
-    finally:
-        if link is not None:
-            source.end_worker(link)
-            afterwards.callback(link.close)
-            afterwards.callback(link.wait_for_end, _DEATH_WAIT_S)
-    if link is not None:
-        outcome = _with_output(outcome, link)
-        isolation = link.isolation
-    verdict = _verdict(request, benches, bench, outcome, isolation, clock)
-    write_record(request, benches.facts, seeds, verdict)
-    return verdict
 
+    def __init__(
+        self,
+        request: Evaluate,
+        benches: BenchCache,
+        source: WorkerSource,
+        load_slots: threading.Semaphore,
+        overhead: CallOverhead,
+    ) -> None:
+        self._request = request
+        self._benches = benches
+        self._source = source
+        self._load_slots = load_slots
+        self._overhead = overhead
+        self._clock = _Clock()
+        self._limits = StageLimits()
+        self._budget = Budget(request.timeout_s)
+        self._seeds = SeedSequence(request.seed)
+        self._bench: ReferenceBench | None = None
+        self._link: WorkerLink | None = None
 
-def _prepare_bench(
-    request: Evaluate, benches: BenchCache, source: WorkerSource, clock: _Clock
-) -> ReferenceBench:
-    """The task's bench; its first use measures the reference, so it needs the lane."""
-    since = time.monotonic()
-    bench = benches.peek(request.task)
-    if bench is None:
-        source.report(request.id, Stage.WAITING_FOR_DEVICE, 0.0)
-        with benches.lane.hold():
-            source.report(request.id, Stage.PREPARING, 120.0)
-            bench = benches.get(request.task)
-    clock.add("queue_s", since)
-    return bench
+    def run(self, afterwards: ExitStack) -> Verdict:
+        """Judge it.
 
+        Args:
+            afterwards: Gets what remains to be done once the verdict is on its way.
 
-def _fresh_worker(request: Evaluate, source: WorkerSource, limits: StageLimits, clock: _Clock) -> WorkerLink:
-    since = time.monotonic()
-    source.report(request.id, Stage.PREPARING, _WORKER_TRIES * limits.worker_s)
-    problem = ""
-    for _ in range(_WORKER_TRIES):
+        Returns:
+            The verdict. Whatever the submission did, it is one; an exception here is the judge's own failure.
+        """
         try:
-            link = source.take_worker(limits.worker_s)
-        except WorkerUnavailable as error:
-            problem = str(error)
-            continue
-        clock.add("queue_s", since)
-        return link
-    raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=f"No worker could be started: {problem}."))
+            bench = self._bench = self._prepare_bench()
+            link = self._link = self._fresh_worker()
+            self._load(bench, link)
+            outcome = self._try_on_device(bench, link, afterwards)
+        except OutcomeError as error:
+            outcome = error.outcome
+        finally:
+            if self._link is not None:
+                self._source.end_worker(self._link)
+                afterwards.callback(self._link.close)
+                afterwards.callback(self._link.wait_for_end, _DEATH_WAIT_S)
+        verdict = self._verdict(outcome)
+        write_record(self._request, self._benches.facts, self._seeds, verdict)
+        return verdict
 
+    def _report(self, stage: Stage, limit_s: float = 0.0) -> None:
+        self._source.report(self._request.id, stage, limit_s)
 
-def _load(
-    request: Evaluate,
-    bench: ReferenceBench,
-    link: WorkerLink,
-    source: WorkerSource,
-    load_slots: threading.Semaphore,
-    budget: Budget,
-    limits: StageLimits,
-    clock: _Clock,
-) -> None:
-    waiting = time.monotonic()
-    source.report(request.id, Stage.QUEUED, 0.0)
-    with load_slots:
-        clock.add("queue_s", waiting)
-        started = time.monotonic()
-        allowed_s = budget.allowance(limits.load_s)
-        source.report(request.id, Stage.LOADING, allowed_s)
-        try:
-            link.send(
-                Load(request.code, bench.init_arguments, bench.arguments, bench.outputs, bench.parameters)
-            )
-            claim = link.wait(allowed_s)
-        except WorkerTimeout:
-            raise OutcomeError(
-                Outcome(
-                    Status.TIMEOUT,
-                    reason=f"Importing, constructing or compiling the module took over {allowed_s:.0f} s.",
+    def _prepare_bench(self) -> ReferenceBench:
+        """The task's bench; its first use measures the reference, so it needs the lane."""
+        since = time.monotonic()
+        bench = self._benches.peek(self._request.task)
+        if bench is None:
+            self._report(Stage.WAITING_FOR_DEVICE)
+            with self._benches.lane.hold():
+                self._report(Stage.PREPARING, 120.0)
+                bench = self._benches.get(self._request.task)
+        self._clock.add("queue_s", since)
+        return bench
+
+    def _fresh_worker(self) -> WorkerLink:
+        since = time.monotonic()
+        self._report(Stage.PREPARING, _WORKER_TRIES * self._limits.worker_s)
+        problem = ""
+        for _ in range(_WORKER_TRIES):
+            try:
+                link = self._source.take_worker(self._limits.worker_s)
+            except WorkerUnavailable as error:
+                problem = str(error)
+                continue
+            self._clock.add("queue_s", since)
+            return link
+        reason = f"No worker could be started: {problem}."
+        raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=reason))
+
+    def _load(self, bench: ReferenceBench, link: WorkerLink) -> None:
+        waiting = time.monotonic()
+        self._report(Stage.QUEUED)
+        with self._load_slots:
+            self._clock.add("queue_s", waiting)
+            started = time.monotonic()
+            allowed_s = self._budget.allowance(self._limits.load_s)
+            self._report(Stage.LOADING, allowed_s)
+            try:
+                link.send(
+                    Load(
+                        self._request.code,
+                        bench.init_arguments,
+                        bench.arguments,
+                        bench.outputs,
+                        bench.parameters,
+                    )
                 )
-            ) from None
-        except WorkerExited as error:
-            raise OutcomeError(outcome_of_exit(error.status, "while the module was loaded")) from None
-        except WorkerMisbehaved as error:
-            raise OutcomeError(Outcome.tampering(str(error))) from None
-        finally:
-            clock.add("load_s", started)
-            budget.charge(started)
-    if isinstance(claim, Failed):
-        raise OutcomeError(blame_failure(claim))
-    if not isinstance(claim, Loaded):
-        raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
+                claim = link.wait(allowed_s)
+            except WorkerTimeout:
+                reason = f"Importing, constructing or compiling the module took over {allowed_s:.0f} s."
+                raise OutcomeError(Outcome(Status.TIMEOUT, reason=reason)) from None
+            except WorkerExited as error:
+                raise OutcomeError(outcome_of_exit(error.status, "while the module was loaded")) from None
+            except WorkerMisbehaved as error:
+                raise OutcomeError(Outcome.tampering(str(error))) from None
+            finally:
+                self._clock.add("load_s", started)
+                self._budget.charge(started)
+        if isinstance(claim, Failed):
+            raise OutcomeError(blame_failure(claim))
+        if not isinstance(claim, Loaded):
+            raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
 
+    def _try_on_device(self, bench: ReferenceBench, link: WorkerLink, afterwards: ExitStack) -> Outcome:
+        waiting = time.monotonic()
+        self._report(Stage.WAITING_FOR_DEVICE)
+        with self._benches.lane.hold():
+            self._clock.add("queue_s", waiting)
+            trial = Trial(bench, link, self._seeds, self._budget, self._limits, self._overhead)
+            # The worker may go on writing until it is dead, so its memory is nobody else's before that.
+            afterwards.callback(trial.release_memory)
+            try:
+                agreement = self._check(trial)
+                runtime = self._time(trial)
+                contended = is_contended(self._benches.facts, link.pid)
+                return Outcome(Status.CORRECT, agreement=agreement, runtime=runtime, contended=contended)
+            finally:
+                self._source.end_worker(link)
+                # Its death is noise for whoever comes next.
+                self._source.gate.begin_noise()
+                afterwards.callback(self._source.gate.end_noise)
 
-def _try_on_device(
-    request: Evaluate,
-    bench: ReferenceBench,
-    benches: BenchCache,
-    link: WorkerLink,
-    source: WorkerSource,
-    budget: Budget,
-    limits: StageLimits,
-    seeds: SeedSequence,
-    clock: _Clock,
-    overhead: CallOverhead,
-    afterwards: ExitStack,
-) -> Outcome:
-    waiting = time.monotonic()
-    source.report(request.id, Stage.WAITING_FOR_DEVICE, 0.0)
-    with benches.lane.hold():
-        clock.add("queue_s", waiting)
-        trial = Trial(bench, link, seeds, budget, limits, overhead)
-        # The worker may go on writing until it is dead, so its memory is nobody else's before that.
-        afterwards.callback(trial.release_memory)
+    def _check(self, trial: Trial) -> Agreement:
+        started = time.monotonic()
+        self._report(Stage.CHECKING, self._budget.allowance(self._limits.checking_s) + _JUDGES_SHARE_S)
         try:
-            started = time.monotonic()
-            source.report(request.id, Stage.CHECKING, budget.allowance(limits.checking_s) + 60.0)
-            try:
-                trial.attach()
-                agreement = trial.check()
-            finally:
-                clock.add("correctness_s", started)
-            started = time.monotonic()
-            source.report(request.id, Stage.TIMING, budget.allowance(limits.timing_s) + 60.0)
-            try:
-                with source.gate.quiet():
-                    runtime = trial.time()
-            finally:
-                clock.add("timing_s", started)
-            contended = is_contended(benches.facts, link.pid)
-            return Outcome(Status.CORRECT, agreement=agreement, runtime=runtime, contended=contended)
+            trial.attach()
+            return trial.check()
         finally:
-            source.end_worker(link)
-            # Its death is noise for whoever comes next.
-            source.gate.begin_noise()
-            afterwards.callback(source.gate.end_noise)
+            self._clock.add("correctness_s", started)
+
+    def _time(self, trial: Trial) -> Timing:
+        started = time.monotonic()
+        self._report(Stage.TIMING, self._budget.allowance(self._limits.timing_s) + _JUDGES_SHARE_S)
+        try:
+            with self._source.gate.quiet():
+                return trial.time()
+        finally:
+            self._clock.add("timing_s", started)
+
+    def _verdict(self, outcome: Outcome) -> Verdict:
+        bench, link = self._bench, self._link
+        return Verdict(
+            status=outcome.status,
+            task_id=self._request.task.id,
+            evaluation_id=self._request.evaluation_id,
+            device=self._benches.facts.id,
+            isolation=link.isolation if link else "",
+            reason=outcome.reason,
+            detail=_with_output(outcome, link) if link else outcome.detail,
+            cheat=outcome.cheat,
+            agreement=outcome.agreement,
+            runtime=outcome.runtime,
+            reference=bench.timing if bench else None,
+            roofline=bench.roofline if bench else None,
+            contended=outcome.contended,
+            stages=self._clock.finished(),
+        )
 
 
-def _with_output(outcome: Outcome, link: WorkerLink) -> Outcome:
-    """Add what the submission printed, where that can help to find a mistake."""
+def _with_output(outcome: Outcome, link: WorkerLink) -> str:
+    """The detail, with what the submission printed where that can help to find a mistake."""
     if outcome.status in (Status.CORRECT, Status.INFRASTRUCTURE_ERROR):
-        return outcome
+        return outcome.detail
     printed = link.output()
     if not printed:
-        return outcome
-    detail = f"{outcome.detail}\n\nPrinted by the submission:\n{printed}".strip()
-    return replace(outcome, detail=detail)
-
-
-def _verdict(
-    request: Evaluate,
-    benches: BenchCache,
-    bench: ReferenceBench | None,
-    outcome: Outcome,
-    isolation: str,
-    clock: _Clock,
-) -> Verdict:
-    return Verdict(
-        status=outcome.status,
-        task_id=request.task.id,
-        evaluation_id=request.evaluation_id,
-        device=benches.facts.id,
-        isolation=isolation,
-        reason=outcome.reason,
-        detail=outcome.detail,
-        cheat=outcome.cheat,
-        agreement=outcome.agreement,
-        runtime=outcome.runtime,
-        reference=bench.timing if bench else None,
-        roofline=bench.roofline if bench else None,
-        contended=outcome.contended,
-        stages=clock.finished(),
-    )
+        return outcome.detail
+    return f"{outcome.detail}\n\nPrinted by the submission:\n{printed}".strip()

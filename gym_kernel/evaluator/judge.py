@@ -23,7 +23,7 @@ from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.ceilings import cached
 from gym_kernel.evaluator.clock_audit import CallOverhead
 from gym_kernel.evaluator.device_facts import lock_name, read_device_facts
-from gym_kernel.evaluator.evaluation import WorkerUnavailable, evaluate
+from gym_kernel.evaluator.evaluation import Evaluation, WorkerUnavailable
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout
 from gym_kernel.evaluator.lane import Lane
 from gym_kernel.evaluator.messages import (
@@ -231,9 +231,8 @@ class Judge:
         self.send(Progress(request.id, Stage.PREPARING, _START_S))
         benches = self._start()
         self._ensure_pacemaker()
-        return VerdictReady(
-            request.id, evaluate(request, benches, self, self._load_slots, self._overhead, afterwards)
-        )
+        evaluation = Evaluation(request, benches, self, self._load_slots, self._overhead)
+        return VerdictReady(request.id, evaluation.run(afterwards))
 
     def _start(self) -> BenchCache:
         """Wake the device at the first request."""
