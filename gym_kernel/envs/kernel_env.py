@@ -129,7 +129,7 @@ class KernelEnv(gym.Env[str, str]):
             device=device,
             isolation=isolation,
             timeout_s=timeout_s,
-            record_dir=None if record_dir is None else os.fspath(record_dir),
+            record_dir=record_dir,  # type: ignore[arg-type]
             evaluation_seed=evaluation_seed,
         )
         self._max_code_chars = max_code_chars
@@ -245,6 +245,8 @@ class KernelEnv(gym.Env[str, str]):
         return {**self.__dict__, "_evaluator": None, "_closer": None}
 
     def _choose(self, options: dict[str, Any]) -> Task:
+        if not isinstance(options, dict):
+            raise ConfigurationError(f'options must be a dict such as {{"task": id}}, not {options!r}.')
         unknown = sorted(str(key) for key in options if key != "task")
         if unknown:
             raise ConfigurationError(

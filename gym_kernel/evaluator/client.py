@@ -5,12 +5,16 @@ from __future__ import annotations
 import atexit
 import itertools
 import math
+import numbers
 import os
+import re
 import threading
+import weakref
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
-from typing import Union
+from pathlib import Path
+from typing import Any, Union
 
 from gym_kernel.errors import ConfigurationError, DeviceUnavailable, EvaluatorError, TaskError
 from gym_kernel.evaluator.briefing import Briefing
@@ -29,6 +33,7 @@ from gym_kernel.evaluator.messages import (
     Request,
     VerdictReady,
 )
+from gym_kernel.evaluator.record import RECORD_FILE
 from gym_kernel.evaluator.status import Status
 from gym_kernel.evaluator.submission import Submission, extract_code
 from gym_kernel.evaluator.verdict import Verdict
@@ -36,6 +41,7 @@ from gym_kernel.tasks.task import Task
 
 __all__ = ["Evaluator", "EvaluatorConfig"]
 
+_DEVICE = re.compile(r"auto|cpu|cuda(?::\d{1,3})?")
 _STANDBY_WORKERS = 2
 _TRIES = 2
 # A queue of many slow submissions is legitimate, and each of them has limits.
@@ -68,17 +74,43 @@ class EvaluatorConfig:
     evaluation_seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
-            raise ConfigurationError(f"timeout_s={self.timeout_s!r} must be a positive number of seconds.")
-        if self.evaluation_seed is not None and not 0 <= self.evaluation_seed < 1 << 62:
-            raise ConfigurationError(
-                f"evaluation_seed={self.evaluation_seed!r} must be in [0, 2**62) or None."
-            )
-        check_isolation_name(self.isolation)
-        if self.device not in ("auto", "cpu") and not self.device.startswith("cuda"):
+        if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
             raise ConfigurationError(
                 f"device={self.device!r} is not known; pass 'auto', 'cpu', 'cuda' or 'cuda:1'."
             )
+        check_isolation_name(self.isolation)
+        # Numbers of numpy and the like are welcome, but plain ones travel.
+        object.__setattr__(self, "timeout_s", _seconds(self.timeout_s))
+        object.__setattr__(self, "record_dir", _folder(self.record_dir))
+        object.__setattr__(self, "evaluation_seed", _seed(self.evaluation_seed))
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        seconds = float(value)
+        if math.isfinite(seconds) and seconds > 0:
+            return seconds
+    raise ConfigurationError(f"timeout_s={value!r} must be a positive number of seconds.")
+
+
+def _seed(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= int(value) < 1 << 62:
+        return int(value)
+    raise ConfigurationError(f"evaluation_seed={value!r} must be a whole number in [0, 2**62), or None.")
+
+
+def _folder(value: Any) -> str | None:
+    if value is None:
+        return None
+    try:
+        folder = os.fspath(value)
+        if isinstance(folder, str) and "\0" not in folder and folder.encode("utf-8"):
+            return folder
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise ConfigurationError(f"record_dir={value!r} must be the path of a folder, or None.")
 
 
 class Evaluator:
@@ -93,6 +125,7 @@ class Evaluator:
         self._host: _SharedHost | None = None
         self._owner_pid = 0
         self._mutex = threading.RLock()
+        _evaluators.add(self)
 
     def start(self) -> None:
         """Start the host, or join the one that is running.
@@ -170,6 +203,11 @@ class Evaluator:
         if getattr(self, "_host", None) is not None:
             self.close()
 
+    def _forget_after_fork(self) -> None:
+        """In a forked child: the host is the parent's, and another thread may have held the lock."""
+        self._mutex = threading.RLock()
+        self._host = None
+
     def _connected(self) -> _SharedHost:
         with self._mutex:
             # A forked child has its own registry and must not talk on its parent's socket.
@@ -179,6 +217,7 @@ class Evaluator:
                     self._host.leave()
                 self._host = None
             if self._host is None:
+                _check_record_dir(self.config.record_dir)
                 self._host = _join(self.config)
                 self._owner_pid = os.getpid()
             return self._host
@@ -226,6 +265,8 @@ class _SharedHost:
             with self._send_lock:
                 self._process.channel.send(request, timeout_s=30.0)
             return future.result(_ANSWER_LIMIT_S)
+        except (TypeError, ValueError) as error:
+            return Failure(request.id, FailureCause.TASK, f"The request cannot be written down: {error}")
         except (ChannelClosed, ChannelTimeout, FutureTimeout) as error:
             self._lose(f"The evaluator's host does not answer: {error}")
             return Failure(request.id, FailureCause.INTERNAL, f"The evaluator's host was lost: {error}")
@@ -271,6 +312,25 @@ class _SharedHost:
                 future.set_result(Failure(request_id, FailureCause.INTERNAL, why))
 
 
+def _check_record_dir(record_dir: str | None) -> None:
+    """Find out before anything is judged whether a record can be kept.
+
+    Raises:
+        ConfigurationError: The folder cannot be written.
+    """
+    if record_dir is None:
+        return
+    try:
+        Path(record_dir).mkdir(parents=True, exist_ok=True)
+        with open(Path(record_dir) / RECORD_FILE, "ab"):
+            pass
+    except OSError as error:
+        raise ConfigurationError(
+            f"record_dir={record_dir!r} cannot be written: {error.strerror}. Pass a folder that can, or None."
+        ) from error
+
+
+_evaluators: weakref.WeakSet[Evaluator] = weakref.WeakSet()
 _hosts: dict[tuple[str, str], _SharedHost] = {}
 _registry_lock = threading.RLock()
 
@@ -299,6 +359,8 @@ def _forget_after_fork() -> None:
         host.abandon()
     _hosts.clear()
     _registry_lock = threading.RLock()
+    for evaluator in _evaluators:
+        evaluator._forget_after_fork()
 
 
 @atexit.register

@@ -29,6 +29,8 @@ from gym_kernel.evaluator.messages import (
     Failure,
     FailureCause,
     Greeting,
+    HostToCaller,
+    JudgeAlive,
     Progress,
     Request,
     WorkerDone,
@@ -113,7 +115,8 @@ class Host:
         if self._caller.fileno() in ready:
             self._hear_caller()
         for fd, judge in by_fd.items():
-            if fd in ready:
+            # Serving the caller may have lost it, and put another one in its place.
+            if fd in ready and self._judges.get(judge.device) is judge:
                 self._hear_judge(judge)
         self._reap()
         self._check_judges()
@@ -129,20 +132,19 @@ class Host:
 
     def _hear_caller(self) -> None:
         while (request := self._caller.poll()) is not None:
+            judge = self._judges.get(request.device)
+            is_new = judge is None
+            if judge is None:
+                judge = self._judges[request.device] = JudgeHandle.start(
+                    request.device, self._isolation.value, self._inherited(), self._scratch.path
+                )
+            judge.pending.add(request.id)
             try:
-                self._judge_for(request.device).accept(request)
+                judge.channel.send(request)
+                for _ in range(self._standby if is_new else 0):
+                    self._offer_worker(judge)
             except (ChannelClosed, ChannelTimeout) as error:
-                self._lose_judge(self._judges[request.device], str(error))
-
-    def _judge_for(self, device: str) -> JudgeHandle:
-        judge = self._judges.get(device)
-        if judge is None:
-            judge = self._judges[device] = JudgeHandle.start(
-                device, self._isolation.value, self._inherited(), self._scratch.path
-            )
-            for _ in range(self._standby):
-                self._offer_worker(judge)
-        return judge
+                self._lose_judge(judge, str(error))
 
     def _offer_worker(self, judge: JudgeHandle) -> None:
         offered = self._workers.fork(judge.device, self._inherited())
@@ -154,6 +156,7 @@ class Host:
                 os.close(fd)
 
     def _hear_judge(self, judge: JudgeHandle) -> None:
+        judge.heard()
         try:
             while (message := judge.channel.poll()) is not None:
                 if isinstance(message, WorkerTaken):
@@ -162,10 +165,12 @@ class Host:
                     self._workers.kill(message.worker_id)
                 elif isinstance(message, Progress):
                     judge.note_progress(message)
+                elif isinstance(message, JudgeAlive):
+                    continue
                 else:
                     judge.answered(message.id)
-                    self._caller.send(message)
-        except (ChannelClosed, FrameError) as error:
+                    self._answer(message)
+        except (ChannelClosed, ChannelTimeout, FrameError) as error:
             if self._running:
                 self._lose_judge(judge, str(error))
 
@@ -201,17 +206,25 @@ class Host:
     def _give_a_sign(self) -> None:
         if time.monotonic() - self._last_sign > _SIGN_S:
             self._last_sign = time.monotonic()
-            self._caller.send(Alive())
+            self._answer(Alive())
 
     def _lose_judge(self, judge: JudgeHandle, why: str) -> None:
         """A judge is gone or stuck: fail what it held, so that the caller can try again."""
-        self._judges.pop(judge.device, None)
+        if self._judges.get(judge.device) is judge:
+            del self._judges[judge.device]
         judge.kill()
         for worker_id in judge.workers:
             self._workers.kill(worker_id)
         for request_id in judge.pending:
             message = f"The judge of {judge.device} was lost: {why}. {judge.last_words()}".strip()
-            self._caller.send(Failure(request_id, FailureCause.INTERNAL, message))
+            self._answer(Failure(request_id, FailureCause.INTERNAL, message))
+
+    def _answer(self, message: HostToCaller) -> None:
+        """Send to the caller; one that does not read or is gone ends the host."""
+        try:
+            self._caller.send(message)
+        except (ChannelClosed, ChannelTimeout):
+            self._running = False
 
     def _inherited(self) -> Callable[[], None]:
         """What a forked child must undo of the host before it becomes something else."""

@@ -27,12 +27,14 @@ from gym_kernel.evaluator.evaluation import Evaluation, WorkerUnavailable
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout
 from gym_kernel.evaluator.lane import Lane
 from gym_kernel.evaluator.messages import (
+    JUDGE_SIGN_S,
     Brief,
     BriefingReady,
     Evaluate,
     Failure,
     FailureCause,
     HostToJudge,
+    JudgeAlive,
     JudgeToHost,
     Progress,
     Stage,
@@ -91,7 +93,10 @@ class Judge:
         """Read from the host until it closes the connection, then exit the process."""
         try:
             while True:
-                self._hear(self._channel.receive())
+                try:
+                    self._hear(self._channel.receive(JUDGE_SIGN_S))
+                except ChannelTimeout:
+                    self.send(JudgeAlive())
         except ChannelClosed:
             # Request threads hold device work that nobody will read any more.
             os._exit(0)

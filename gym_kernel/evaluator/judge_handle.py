@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gym_kernel.evaluator.framing import Channel
-from gym_kernel.evaluator.messages import HostToJudge, JudgeToHost, Progress, Request, Stage
+from gym_kernel.evaluator.messages import JUDGE_SIGN_S, HostToJudge, JudgeToHost, Progress, Stage
 from gym_kernel.evaluator.processes import close_fds_except
 
 __all__ = ["JudgeHandle"]
@@ -38,6 +38,7 @@ class JudgeHandle:
         self.pending: set[int] = set()
         self._log = log
         self._due: dict[int, float] = {}
+        self._last_heard = time.monotonic()
 
     @classmethod
     def start(cls, device: str, isolation: str, undo_host: Callable[[], None], folder: Path) -> JudgeHandle:
@@ -50,11 +51,9 @@ class JudgeHandle:
         judge_end.close()
         return cls(device, pid, Channel(host_end, JudgeToHost, max_frame_bytes=8 << 20), log)
 
-    def accept(self, request: Request) -> None:
-        """Hand a request on."""
-        self.pending.add(request.id)
-        message: HostToJudge = request
-        self.channel.send(message)
+    def heard(self) -> None:
+        """Note a sign of life."""
+        self._last_heard = time.monotonic()
 
     def note_progress(self, progress: Progress) -> None:
         """Remember by when the request must have moved on."""
@@ -70,8 +69,10 @@ class JudgeHandle:
         self._due.pop(request_id, None)
 
     def is_overdue(self, grace_s: float) -> bool:
-        """Whether some request is past its stage's limit by more than ``grace_s`` seconds."""
+        """Whether the judge is silent, or some request is past its stage's limit, for more than ``grace_s`` seconds."""
         now = time.monotonic()
+        if now - self._last_heard > grace_s + JUDGE_SIGN_S:
+            return True
         return any(now > due + grace_s for due in self._due.values())
 
     def kill(self) -> None:

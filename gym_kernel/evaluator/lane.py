@@ -6,6 +6,7 @@ processes of the same user.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -23,12 +24,15 @@ class Lane:
     """Exclusive use of one device.
 
     Args:
-        lock_file: File that every host process of this user locks for this device.
+        lock_file: File that every host process of this user locks for this device. Where it cannot be made, the lane
+            is exclusive within this judge alone.
     """
 
     def __init__(self, lock_file: Path) -> None:
-        lock_file.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd: int | None = None
+        with contextlib.suppress(OSError):
+            lock_file.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._mutex = threading.Lock()
 
     @contextmanager
@@ -43,10 +47,11 @@ class Lane:
             try:
                 yield
             finally:
-                fcntl.flock(self._fd, fcntl.LOCK_UN)
+                if self._fd is not None:
+                    fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def _lock_file(self) -> None:
-        while True:
+        while self._fd is not None:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return

@@ -12,6 +12,7 @@ from gym_kernel.evaluator.verdict import Verdict
 from gym_kernel.tasks.task import Task
 
 __all__ = [
+    "JUDGE_SIGN_S",
     "Alive",
     "Brief",
     "BriefingReady",
@@ -21,6 +22,7 @@ __all__ = [
     "Greeting",
     "HostToCaller",
     "HostToJudge",
+    "JudgeAlive",
     "JudgeToHost",
     "Progress",
     "Request",
@@ -30,6 +32,10 @@ __all__ = [
     "WorkerOffer",
     "WorkerTaken",
 ]
+
+
+# How often a judge gives a sign of life, in seconds.
+JUDGE_SIGN_S = 3.0
 
 
 class Stage(str, Enum):
@@ -117,6 +123,10 @@ class Progress(_Frame, frozen=True, tag="progress"):
     limit_s: float
 
 
+class JudgeAlive(_Frame, frozen=True, tag="judge_alive"):
+    """Judge -> host, every :data:`JUDGE_SIGN_S` seconds: the judge still reads."""
+
+
 class WorkerOffer(_Frame, frozen=True, tag="worker_offer"):
     """Host -> judge: a fresh worker. Beside it: socket, exit pipe and output pipe."""
 
@@ -139,4 +149,4 @@ class WorkerDone(_Frame, frozen=True, tag="worker_done"):
 Request = Union[Evaluate, Brief]
 HostToCaller = Union[Greeting, Alive, VerdictReady, BriefingReady, Failure]
 HostToJudge = Union[Evaluate, Brief, WorkerOffer]
-JudgeToHost = Union[VerdictReady, BriefingReady, Failure, Progress, WorkerTaken, WorkerDone]
+JudgeToHost = Union[JudgeAlive, VerdictReady, BriefingReady, Failure, Progress, WorkerTaken, WorkerDone]

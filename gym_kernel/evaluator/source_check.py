@@ -8,6 +8,8 @@ breaks. ``try``, ``pass`` and comments are innocent.
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,7 +58,18 @@ def check_source(code: str) -> tuple[SourceFinding, ...]:
         return (SourceFinding(1, "The source is nested too deeply for Python to parse; write it flatter."),)
     except (ValueError, OverflowError, SystemError) as error:
         return (_unreadable(error, code),)
-    return tuple(sorted(findings, key=lambda finding: finding.line))
+    return tuple(sorted([*findings, *_foreign_encoding(code)], key=lambda finding: finding.line))
+
+
+def _foreign_encoding(code: str) -> Iterator[SourceFinding]:
+    """The module is written to a file in UTF-8, and a cookie would make Python read it as something else."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(code.encode("utf-8")).readline)
+    except SyntaxError as error:
+        yield SourceFinding(1, f"SyntaxError: {error.msg}; leave the coding line out.")
+        return
+    if encoding not in ("utf-8", "utf-8-sig"):
+        yield SourceFinding(1, f"The coding line says {encoding}; leave it out, the source is read as UTF-8.")
 
 
 def _syntax_finding(error: SyntaxError, code: str) -> SourceFinding:

@@ -126,12 +126,17 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
             else:
                 raise RuntimeError(f"{type(order).__name__} came out of turn.")
     except CandidateError as error:
-        message = bounded(error.message, _MESSAGE_CHARS)
-        channel.send(Failed(error.kind, message, bounded(error.detail, _DETAIL_CHARS)))
+        message = bounded(_sendable(error.message), _MESSAGE_CHARS)
+        channel.send(Failed(error.kind, message, bounded(_sendable(error.detail), _DETAIL_CHARS)))
     except BaseException as error:
         # Only the submission's interference, or the device it has broken, can bring the harness down.
-        text = bounded(f"{type(error).__name__}: {error}", _MESSAGE_CHARS)
+        text = bounded(_sendable(f"{type(error).__name__}: {error}"), _MESSAGE_CHARS)
         channel.send(Failed(FailureKind.RUNTIME, text))
+
+
+def _sendable(text: str) -> str:
+    """Lone surrogates, which a submission may put into a message, cannot travel as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _idle(order: Idle, tools: _Tools, channel: Channel[Order]) -> None:
