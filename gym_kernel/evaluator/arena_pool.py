@@ -12,6 +12,8 @@ from gym_kernel.evaluator.arena import Arena, create_arena
 __all__ = ["ArenaPool"]
 
 _WASTE = 1.25
+# Each holds a descriptor, however small it is.
+_MOST_IDLE = 64
 
 
 class ArenaPool:
@@ -55,5 +57,7 @@ class ArenaPool:
             self._drop_idle(self._keep_bytes)
 
     def _drop_idle(self, keep_bytes: int) -> None:
-        while self._idle and sum(a.size_bytes for a in self._idle) > keep_bytes:
+        while self._idle and (
+            len(self._idle) > _MOST_IDLE or sum(a.size_bytes for a in self._idle) > keep_bytes
+        ):
             self._idle.pop(0).close()

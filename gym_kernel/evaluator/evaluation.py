@@ -141,7 +141,7 @@ class Evaluation:
         bench = self._benches.peek(self._request.task)
         if bench is None:
             self._report(Stage.WAITING_FOR_DEVICE)
-            with self._benches.lane.hold():
+            with self._benches.lane.hold(), self._source.gate.quiet():
                 self._report(Stage.PREPARING, 120.0)
                 bench = self._benches.get(self._request.task)
         self._clock.add("queue_s", since)

@@ -229,7 +229,7 @@ class Judge:
     def _brief(self, request: Brief) -> BriefingReady:
         self.send(Progress(request.id, Stage.PREPARING, _START_S))
         benches = self._start()
-        with benches.lane.hold():
+        with benches.lane.hold(), self.gate.quiet():
             return BriefingReady(request.id, benches.get(request.task).briefing(self._isolation))
 
     def _evaluate(self, request: Evaluate, afterwards: ExitStack) -> VerdictReady:
