@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from benchmarks.report import RESULTS, write_report
 from gym_kernel.evaluator.client import Evaluator, EvaluatorConfig
-from gym_kernel.evaluator.processes import children_of
+from gym_kernel.evaluator.processes import children_of, descendants_of
 from gym_kernel.tasks import load
 
 ROOT = Path(__file__).parents[1]
@@ -60,17 +60,9 @@ class Footprint:
     gpu_bytes: int
 
 
-def family(pid: int) -> list[int]:
-    """All processes below ``pid``."""
-    found = []
-    for child in children_of(pid):
-        found += [child, *family(child)]
-    return found
-
-
 def footprint(on_gpu: bool) -> Footprint:
     """Count it all, once nothing moves any more."""
-    members = [os.getpid(), *family(os.getpid())]
+    members = [os.getpid(), *descendants_of(os.getpid())]
     # Workers come and go; the host and its judges stay.
     keepers = [os.getpid(), *children_of(os.getpid())]
     for host in children_of(os.getpid()):
@@ -247,7 +239,7 @@ def main() -> None:
     finally:
         envs.close()
         keeper.close()
-    survivors = family(os.getpid())
+    survivors = descendants_of(os.getpid())
     left_files = [str(path) for path in Path(tempfile.tempdir).rglob("*")]
     body: dict[str, Any] = {
         "submissions": len(done),

@@ -14,7 +14,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from gym_kernel.evaluator.processes import children_of, process_is_alive
+from gym_kernel.evaluator.processes import children_of, descendants_of, process_is_alive
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,18 +45,6 @@ STAGES = {
     "in forward": ("reset", HEAD + MODEL.format("time.sleep(90)")),
     "timing": ("reset", (ROOT / "examples/kernels/relu.py").read_text()),
 }
-
-
-def descendants(pid: int) -> set[int]:
-    """Pids of all processes below ``pid``."""
-    found: set[int] = set()
-    pending = [pid]
-    while pending:
-        for child in children_of(pending.pop()):
-            if child not in found:
-                found.add(child)
-                pending.append(child)
-    return found
 
 
 def wait_for_none(pids: set[int], limit_s: float) -> set[int]:
@@ -107,7 +95,7 @@ def test_killing_the_caller_leaves_no_process(tmp_path: Path, stage: str) -> Non
         wait_for_line(caller, line)
         # Long enough to be inside the stage, short of its end.
         time.sleep(0.3 if stage in ("starting", "timing") else 1.5)
-        family = descendants(caller.pid)
+        family = descendants_of(caller.pid)
         assert family
         if stage == "compiling C++":
             assert any("cc1plus" in Path(f"/proc/{pid}/cmdline").read_text() for pid in family)
@@ -121,7 +109,7 @@ def test_killing_the_caller_leaves_no_process(tmp_path: Path, stage: str) -> Non
 def test_an_episode_leaves_only_the_documented_cache(tmp_path: Path) -> None:
     caller = start_caller(tmp_path, (ROOT / "examples/kernels/relu.py").read_text())
     wait_for_line(caller, "reset")
-    family = descendants(caller.pid)
+    family = descendants_of(caller.pid)
     assert caller.wait(60) == 0
     assert not wait_for_none(family, limit_s=5.0)
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -137,7 +125,7 @@ def test_close_twice_and_close_unused() -> None:
     unused.close()
     env = gymnasium.make("gym_kernel:KernelEnv-v0", tasks="relu", device="cpu")
     env.reset(seed=0)
-    family = descendants(os.getpid())
+    family = descendants_of(os.getpid())
     assert family
     env.close()
     env.close()
@@ -145,10 +133,10 @@ def test_close_twice_and_close_unused() -> None:
 
 
 def test_dropped_env_leaves_nothing() -> None:
-    before = descendants(os.getpid())
+    before = descendants_of(os.getpid())
     env = gymnasium.make("gym_kernel:KernelEnv-v0", tasks="relu", device="cpu")
     env.reset(seed=0)
-    family = descendants(os.getpid()) - before
+    family = descendants_of(os.getpid()) - before
     assert family
     del env
     gc.collect()
@@ -177,7 +165,7 @@ def test_a_host_that_was_killed_leaves_files_that_the_next_one_sweeps(
     monkeypatch.setattr(tempfile, "tempdir", None)
     env = gymnasium.make("gym_kernel:KernelEnv-v0", tasks="relu", device="cpu")
     env.reset(seed=0)
-    family = descendants(os.getpid())
+    family = descendants_of(os.getpid())
     for pid in children_of(os.getpid()):
         os.kill(pid, signal.SIGKILL)
     assert not wait_for_none(family, limit_s=5.0)

@@ -20,7 +20,7 @@ from gym_kernel.errors import ConfigurationError, DeviceUnavailable, EvaluatorEr
 from gym_kernel.evaluator.briefing import Briefing
 from gym_kernel.evaluator.device_choice import resolve_device
 from gym_kernel.evaluator.fence import check_isolation_name
-from gym_kernel.evaluator.framing import ChannelClosed, ChannelTimeout, FrameError
+from gym_kernel.evaluator.framing import ChannelClosed, ChannelTimeout, FrameError, sendable_text
 from gym_kernel.evaluator.host_process import HostProcess
 from gym_kernel.evaluator.messages import (
     Alive,
@@ -228,7 +228,8 @@ class Evaluator:
             id=host.next_id(),
             device=host.device,
             task=submission.task,
-            code=_sendable(extract_code(submission.text)),
+            # No valid Python source contains an unescaped lone surrogate, so nothing is lost.
+            code=sendable_text(extract_code(submission.text)),
             evaluation_id=submission.evaluation_id,
             timeout_s=self.config.timeout_s,
             seed=self.config.evaluation_seed,
@@ -346,11 +347,6 @@ def _join(config: EvaluatorConfig) -> _SharedHost:
             _hosts[key] = host
         host.users += 1
         return host
-
-
-def _sendable(text: str) -> str:
-    """Lone surrogates cannot travel as UTF-8; no valid Python source contains one unescaped."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _forget_after_fork() -> None:

@@ -20,7 +20,7 @@ import msgspec
 
 from gym_kernel.evaluator.processes import close_fds
 
-__all__ = ["Channel", "ChannelClosed", "ChannelTimeout", "FrameError"]
+__all__ = ["Channel", "ChannelClosed", "ChannelTimeout", "FrameError", "sendable_text"]
 
 _HEADER = struct.Struct(">I")
 _MAX_FDS = 16
@@ -172,6 +172,11 @@ class Channel(Generic[Message]):
             return self._decoder.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise FrameError(f"The frame is not of the agreed vocabulary: {error}") from error
+
+
+def sendable_text(text: str) -> str:
+    """Text that can travel: lone surrogates, which UTF-8 cannot hold, are written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _wait(sock: socket.socket, events: int, timeout_s: float | None) -> bool:

@@ -27,7 +27,7 @@ from gym_kernel.evaluator.candidate import Candidate, CandidateError
 from gym_kernel.evaluator.diagnostics import bounded
 from gym_kernel.evaluator.fence import Isolation, enter_fence
 from gym_kernel.evaluator.fence_limits import FenceLimits
-from gym_kernel.evaluator.framing import Channel, ChannelClosed
+from gym_kernel.evaluator.framing import Channel, ChannelClosed, sendable_text
 from gym_kernel.evaluator.interpreter_driver import let_the_interpreter_autotune
 from gym_kernel.evaluator.precompile import precompile
 from gym_kernel.evaluator.stopwatch import Stopwatch, TimedCall, create_stopwatch
@@ -126,17 +126,12 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
             else:
                 raise RuntimeError(f"{type(order).__name__} came out of turn.")
     except CandidateError as error:
-        message = bounded(_sendable(error.message), _MESSAGE_CHARS)
-        channel.send(Failed(error.kind, message, bounded(_sendable(error.detail), _DETAIL_CHARS)))
+        message = bounded(sendable_text(error.message), _MESSAGE_CHARS)
+        channel.send(Failed(error.kind, message, bounded(sendable_text(error.detail), _DETAIL_CHARS)))
     except BaseException as error:
         # Only the submission's interference, or the device it has broken, can bring the harness down.
-        text = bounded(_sendable(f"{type(error).__name__}: {error}"), _MESSAGE_CHARS)
+        text = bounded(sendable_text(f"{type(error).__name__}: {error}"), _MESSAGE_CHARS)
         channel.send(Failed(FailureKind.RUNTIME, text))
-
-
-def _sendable(text: str) -> str:
-    """Lone surrogates, which a submission may put into a message, cannot travel as UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _idle(order: Idle, tools: _Tools, channel: Channel[Order]) -> None:
