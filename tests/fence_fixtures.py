@@ -127,7 +127,7 @@ def cramped(request: pytest.FixtureRequest, open_folder: Path) -> Iterator[Fence
     """The same with small bounds."""
     require(request.param)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         patch.setattr(host_process, "_HOST_MODULE", "cramped_host")
         with fenced_by(request.param, open_folder) as fenced:
             yield fenced

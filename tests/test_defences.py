@@ -6,6 +6,7 @@ can do that: there is no option for it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,10 +102,31 @@ DEFENCES = {
     "profiler sees what hides from the trace": Defence(
         off=IMPORT.format("work_evidence")
         + "from gym_kernel.evaluator.worker_messages import Profile\n"
-        + "work_evidence._profile = lambda profiler, on_gpu: Profile()",
+        + "work_evidence._profile = lambda profiler, on_gpu: Profile()\n"
+        + IMPORT.format("trial")
+        + "trial.was_canary_seen = lambda *_: True",
         exploit=RELU
         + "\nfrom torch.utils._python_dispatch import _disable_current_modes\n"
         + MODEL.format("run(x)\n        with _disable_current_modes():\n            return torch.relu(x)"),
+        refused=Status.CHEATING,
+    ),
+    "witnesses are asked for a canary": Defence(
+        off=IMPORT.format("trial") + "trial.was_canary_seen = lambda *_: True",
+        exploit=RELU
+        + """
+import sys
+def blind(module, name):
+    take_notes = getattr(module, name)
+    def forged(*arguments, **how):
+        notes = take_notes(*arguments, **how)
+        return type(notes)(**{n: () if isinstance(getattr(notes, n), tuple) else getattr(notes, n)
+                              for n in notes.__struct_fields__})
+    setattr(module, name, forged)
+witnesses = sys.modules["gym_kernel.evaluator.work_evidence"]
+blind(witnesses, "_profile")
+blind(witnesses, "WorkEvidence")
+"""
+        + MODEL.format("run(x)\n        return torch.relu(x)"),
         refused=Status.CHEATING,
     ),
     "profiler sees other threads": Defence(
@@ -220,7 +242,7 @@ def test_without_the_defence_the_exploit_is_rewarded(
     defence = DEFENCES[name]
     module = f"{defence.off}\nfrom gym_kernel.evaluator.host import main\nmain()\n"
     (tmp_path / "weakened_host.py").write_text(module)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(host_process, "_HOST_MODULE", "weakened_host")
     # The sound host of the other test is not to be shared.
     monkeypatch.setattr(client, "_hosts", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from gym_kernel.errors import TaskError
-from gym_kernel.evaluator.arena import lay_out
+from gym_kernel.evaluator.arena import lay_out, view
 from gym_kernel.evaluator.arena_pool import ArenaPool
 from gym_kernel.evaluator.briefing import Briefing, DeviceFacts, TensorFacts
 from gym_kernel.evaluator.input_kinds import InputKind, kinds_for, official_inputs
@@ -99,7 +99,8 @@ class ReferenceBench:
         work = count_work(self._model, sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
         del sample, tensors, outputs
-        self.copy_us = self._time_copy()
+        self.copy_us = self._time_copy(lambda output: output)
+        self.transposing_copy_us = self._time_copy(_by_columns)
         self.timing = self._time_reference()
 
     @property
@@ -239,17 +240,21 @@ class ReferenceBench:
         slots, size_bytes = lay_out([(tuple(t.shape), t.dtype) for t in state.values()])
         return tuple(Parameter(name, slot) for name, slot in zip(state, slots, strict=True)), size_bytes
 
-    def _time_copy(self) -> float:
-        """Median time of copying an output, in microseconds."""
-        source = self.arenas.acquire(self.output_bytes)
-        target = torch.empty_like(source.bytes)
+    def _time_copy(self, laid_out: Callable[[torch.Tensor], torch.Tensor]) -> float:
+        """Median time of copying the outputs from such a layout into an arena, in microseconds."""
+        arena = self.arenas.acquire(self.output_bytes)
+        targets = [view(arena.bytes, slot) for slot in self.outputs]
+        sources = [laid_out(torch.zeros_like(target)) for target in targets]
         stopwatch = create_stopwatch(self._device)
+
+        def copy_all() -> None:
+            for target, source in zip(targets, sources, strict=True):
+                target.copy_(source)
+
         try:
-            return median(
-                stopwatch.time(lambda: target.copy_(source.bytes), 0.0).elapsed_us for _ in range(_COPIES)
-            )
+            return median(stopwatch.time(copy_all, 0.0).elapsed_us for _ in range(_COPIES))
         finally:
-            self.arenas.release(source)
+            self.arenas.release(arena)
 
     @torch.no_grad()
     def _time_reference(self) -> Timing:
@@ -329,6 +334,12 @@ def _domains(task: Task, tensors: Sequence[torch.Tensor]) -> tuple[Domain, ...]:
             "tensors; declare one domain for each."
         )
     return task.domains
+
+
+def _by_columns(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values with the strides reversed."""
+    reversed_axes = tuple(reversed(range(tensor.dim())))
+    return tensor.permute(reversed_axes).contiguous().permute(reversed_axes)
 
 
 def _flatten(result: Any) -> list[torch.Tensor]:

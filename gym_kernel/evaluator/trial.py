@@ -8,6 +8,7 @@ import time
 import torch
 
 from gym_kernel.evaluator.arena import Arena, view
+from gym_kernel.evaluator.canary import choose_canary, was_canary_seen, was_spin_seen, without_canary
 from gym_kernel.evaluator.clock_audit import CallOverhead, ClockAudit
 from gym_kernel.evaluator.deadlines import Budget, StageLimits
 from gym_kernel.evaluator.evaluation_seed import SeedSequence
@@ -37,6 +38,7 @@ from gym_kernel.evaluator.worker_messages import (
     Evidence,
     Failed,
     Order,
+    WorkEvidence,
 )
 from gym_kernel.tasks.task import WorkPolicy
 
@@ -179,7 +181,7 @@ class Trial:
         """
         deadline = time.monotonic() + self._limits.timing_s
         plan = SamplingPlan.for_device(self._device)
-        audit = ClockAudit(self._clock, plan.spin_us, self._bench.copy_us)
+        audit = ClockAudit(self._clock, plan.spin_us, self._bench.copy_us, self._bench.transposing_copy_us)
         samples: list[float] = []
         while plan.wants_more(samples):
             profiled = self._seeds.choices.random() < _PROFILED_SHARE
@@ -240,7 +242,8 @@ class Trial:
         # As late as can be, so that nothing can be computed ahead of the call.
         inputs.publish()
         self._synchronize()
-        order = Call(self._inputs.index(inputs), spin_us, profiled)
+        canary = choose_canary(self._seeds.choices)
+        order = Call(self._inputs.index(inputs), spin_us, profiled, canary)
         started = time.perf_counter_ns()
         claim = self._exchange(order, (), "in forward", deadline - time.monotonic())
         window_us = (time.perf_counter_ns() - started) / 1000
@@ -255,7 +258,8 @@ class Trial:
         if not isinstance(evidence, Evidence):
             raise OutcomeError(Outcome.tampering(f"{type(evidence).__name__} came out of turn"))
         self._refuse_modified(inputs)
-        self._refuse_call(evidence)
+        self._refuse_blind_witness(order, evidence)
+        self._refuse_call(without_canary(canary, evidence.work), evidence.libraries)
         return claim, evidence, window_us
 
     def _thin_work(self, evidence: Evidence) -> str:
@@ -333,10 +337,19 @@ class Trial:
             reason = f"{why} Every value must come from the kernels you submit."
             raise OutcomeError(Outcome(Status.CHEATING, reason=reason, cheat="borrowed_work"))
 
-    def _refuse_call(self, evidence: Evidence) -> None:
-        work = evidence.work
+    def _refuse_blind_witness(self, order: Call, evidence: Evidence) -> None:
+        """What the harness itself has done must be in the evidence."""
+        seen = was_canary_seen(order.canary, evidence.work)
+        if order.profiled and self._device.type == "cuda":
+            seen = seen and was_spin_seen(evidence.work.profile)
+        if not seen:
+            raise OutcomeError(
+                Outcome.tampering("the record of a call lacks what the harness itself did in it")
+            )
+
+    def _refuse_call(self, work: WorkEvidence, libraries: int) -> None:
         self._refuse_borrowed(refuse_work(work))
-        self._libraries = max(self._libraries, evidence.libraries)
+        self._libraries = max(self._libraries, libraries)
         if self._device.type == "cpu":
             self._refuse_borrowed(refuse_cpu_work(work, self._libraries))
         if work.profile.unjoined:

@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from gym_kernel.evaluator.canary import SPIN_KERNEL
 from gym_kernel.evaluator.own_work import is_innocent_kernel
 from gym_kernel.evaluator.worker_messages import KernelRecord, Profile, WorkEvidence
 
@@ -36,8 +37,7 @@ _CONVERSIONS = {
 }
 # Below this a tensor holds sizes and the like, not the values that are asked for.
 _LARGE_ELEMENTS = 1024
-_MOST_NAMES = 64
-_MARKER = "spin_kernel"
+_MOST_NAMES = 200
 
 
 class Witness:
@@ -54,10 +54,19 @@ class Witness:
             self._stores.install()
 
     def warm_up(self) -> None:
-        """Pay for the profiler's start-up before a submission waits for it."""
+        """Pay for the profiler's start-up before a submission waits for it.
+
+        Raises:
+            RuntimeError: The profiler sees nothing of the GPU.
+        """
         device = torch.device("cuda") if self._on_gpu else torch.device("cpu")
-        with self.watch(profiled=True):
+        with self.watch(profiled=True) as observation:
             torch.zeros(1, device=device)
+        if self._on_gpu and not observation.evidence.profile.kernels:
+            raise RuntimeError(
+                "CUPTI records no kernels here, so nobody could tell whose kernels run. Is another profiler attached, "
+                "or the driver older than torch's CUDA?"
+            )
 
     @contextlib.contextmanager
     def watch(self, *, profiled: bool) -> Iterator[Observation]:
@@ -214,7 +223,7 @@ def _profile(profiler: autograd_profile, *, on_gpu: bool) -> Profile:
             operations.add(event.name())
     operations = {name for name in operations if not _is_made_of_others(name)}
     kernels.sort(key=lambda event: event.start_ns())
-    marks = [event.start_ns() for event in kernels if _MARKER in event.name()]
+    marks = [event.start_ns() for event in kernels if SPIN_KERNEL in event.name()]
     ended_ns = marks[-1] if marks else float("inf")
     # After the mark comes the harness's copy of the output, and nothing else.
     unjoined = [
@@ -236,7 +245,7 @@ def _kernels_us(kernels: list[Any]) -> float:
     From the spin's end to the last one's, or the sum of their durations where that is less: under the profiler launches
     take longer, and then there are gaps that are no part of the work.
     """
-    marks = [i for i, event in enumerate(kernels) if _MARKER in event.name()]
+    marks = [i for i, event in enumerate(kernels) if SPIN_KERNEL in event.name()]
     if len(marks) < 2:
         return 0.0
     spin, work = kernels[marks[-2]], kernels[marks[-2] + 1 : marks[-1]]

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from gym_kernel.evaluator.arena import Arena, map_arena, view
+from gym_kernel.evaluator.canary import run_canary
 from gym_kernel.evaluator.candidate import Candidate, CandidateError
 from gym_kernel.evaluator.diagnostics import bounded
 from gym_kernel.evaluator.fence import Isolation, enter_fence
@@ -171,19 +172,22 @@ class _Bench:
         with torch.no_grad(), self._tools.witness.watch(profiled=order.profiled) as observation:
             timed = self._time(lambda: self._candidate.forward(arguments), order.spin_us)
             # Still watched, and at once: nothing is to be gained by leaving work for later.
-            self._hand_over(timed.result)
+            row_major = self._hand_over(timed.result)
             # Before the evidence is put together, which would count as the submission's time.
-            channel.send(Called(timed.elapsed_us, timed.launch_us))
+            channel.send(Called(timed.elapsed_us, timed.launch_us, row_major))
+            run_canary(order.canary)
         libraries = own_libraries(self._tools.scratch) if order.profiled else 0
         channel.send(Evidence(observation.evidence, libraries))
 
-    def _hand_over(self, result: Any) -> None:
+    def _hand_over(self, result: Any) -> bool:
+        """Copy the output into its arena; returns whether it was laid out like that already."""
         outputs = self._candidate.outputs(result, self._load.outputs, self._device)
         assert self._output is not None, "Memory is attached before the first call."
         for slot, tensor in zip(self._load.outputs, outputs, strict=True):
             _copy(view(self._output.bytes, slot), tensor)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
+        return all(tensor.is_contiguous() for tensor in outputs)
 
     def _time(self, call: Callable[[], Any], spin_us: float) -> TimedCall[Any]:
         try:

@@ -115,11 +115,18 @@ class Call(_Frame, frozen=True, tag="call"):
     """Judge -> worker: run ``forward`` once on the contents of an input arena, behind a spin of this length.
 
     The output is copied into the output arena as soon as the time is taken.
+
+    Attributes:
+        arena: Number of the input arena.
+        spin_us: Length of the spin; 0 where nothing is queued.
+        profiled: Whether the GPU's kernels are recorded too.
+        canary: Operator that the harness runs afterwards, to be found in the evidence; empty for none.
     """
 
     arena: int
     spin_us: float
     profiled: bool = False
+    canary: str = ""
 
 
 class Fenced(_Frame, frozen=True, tag="fenced"):
@@ -197,10 +204,12 @@ class Called(_Frame, frozen=True, tag="called"):
     Attributes:
         elapsed_us: What the worker's own clock says.
         launch_us: Host time of ``forward``, which the next spin should outlast.
+        row_major: Whether the output lay in memory as the arena wants it, so that copying it was quick.
     """
 
     elapsed_us: float
     launch_us: float
+    row_major: bool = True
 
 
 class Evidence(_Frame, frozen=True, tag="evidence"):
