@@ -162,8 +162,9 @@ class Candidate:
     def _explain(self, error: BaseException) -> CandidateError:
         trace = python_traceback(error, self._path, self._code)
         name = type(error).__name__
-        if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-            return CandidateError(FailureKind.MEMORY, f"Out of memory: {_first_line(error)}", trace)
+        if _is_out_of_memory(error):
+            what = "the GPU has none left." if _lacks_figures(error) else _first_line(error)
+            return CandidateError(FailureKind.MEMORY, f"Out of memory: {what}", trace)
         if _is_build_failure(error):
             built = compiler_output(str(error), self._code)
             return CandidateError(FailureKind.COMPILE, "The C++/CUDA extension does not compile.", built)
@@ -193,6 +194,16 @@ def _check_output(tensor: Any, slot: TensorSlot, device: torch.device, what: str
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else "no message"
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or _lacks_figures(error)
+
+
+def _lacks_figures(error: BaseException) -> bool:
+    # Out of GPU memory, torch asks NVML for the figures of its message, and fails where NVML cannot be reached.
+    text = str(error)
+    return "nvmlInit" in text and "CUDACachingAllocator" in text
 
 
 def _is_build_failure(error: BaseException) -> bool:
