@@ -10,7 +10,9 @@ honest: it must not be refused. The exit status is 1 where one of either was jud
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -105,8 +107,14 @@ class Corpus:
         self.facts = probe.brief(self._tasks["relu"]).device
         self.kind = "cuda" if self.facts.is_cuda else "cpu"
 
-    def judge(self, module: Module, repeat: int) -> Judged:
-        """Hand one module in, as often as its header says; the last verdict counts, unless one before is wrong."""
+    def judge(self, module: Module, repeat: int, deadline: float) -> Judged | None:
+        """Hand one module in, as often as its header says; the last verdict counts, unless one before is wrong.
+
+        Returns:
+            What came of it, or ``None`` where ``time.monotonic()`` was past the deadline before it began.
+        """
+        if time.monotonic() > deadline:
+            return None
         evaluator = self._evaluator(self._limit_of(module))
         for _ in range(module.submissions):
             verdict = evaluator.evaluate(Submission(self._tasks[module.task], module.code))
@@ -155,24 +163,29 @@ def _judged(module: Module, repeat: int, verdict: Verdict) -> Judged:
     )
 
 
-def run(corpus: Corpus, modules: list[Module], repeats: int, jobs: int) -> list[Judged]:
-    """Judge every module, several at once, and say what is out of order as it comes."""
+def run(
+    corpus: Corpus, modules: list[Module], repeats: int, jobs: int, limit_s: float = math.inf
+) -> list[Judged]:
+    """Judge every module, several at once, and say what is out of order as it comes; none is begun past the limit."""
     corpus.prepare(modules)
+    deadline = time.monotonic() + limit_s
     results = []
     with ThreadPoolExecutor(jobs) as pool:
         waiting = {
-            pool.submit(corpus.judge, module, repeat): module
+            pool.submit(corpus.judge, module, repeat, deadline): module
             for repeat in range(repeats)
             for module in modules
         }
         for future in tqdm(as_completed(waiting), total=len(waiting), desc="submissions"):
             module = waiting[future]
             try:
-                judged = future.result()
+                judged: Judged | None = future.result()
             except Exception as error:
                 # One module must not cost the others their result; it is reported as the failure that it is.
                 reason = f"{type(error).__name__}: {error}"
                 judged = Judged(module, 0, "infrastructure_error", 0.0, "", reason, None, None, 0.0)
+            if judged is None:
+                continue
             results.append(judged)
             if judged.is_wrong or judged.is_unexpected:
                 tqdm.write(_complaint(judged))
@@ -216,6 +229,9 @@ def main() -> None:
     parser.add_argument("--skip-slow", action="store_true", help="leave out what builds C++ or CUDA")
     parser.add_argument("--jobs", type=int, default=4, help="submissions in flight")
     parser.add_argument("--timeout", type=float, help="seconds for one submission")
+    parser.add_argument(
+        "--limit", type=float, default=math.inf, help="seconds after which no module is begun"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     corpus = Corpus(options.device, options.timeout)
@@ -227,7 +243,7 @@ def main() -> None:
             and not (options.skip_slow and module.slow)
             and (not options.only or any(part in module.name for part in options.only))
         ]
-        results = run(corpus, modules, options.repeats, options.jobs)
+        results = run(corpus, modules, options.repeats, options.jobs, options.limit)
     finally:
         corpus.close()
     for judged in results:

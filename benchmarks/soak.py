@@ -9,6 +9,7 @@ memory, temporary files, GPU memory; and on a GPU that honest kernels take the t
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import sys
@@ -183,6 +184,11 @@ class Envs:
             env.close()
 
 
+def play_before(deadline: float, envs: Envs, job: Job) -> Done | None:
+    """One episode; ``None`` where ``time.monotonic()`` is past the deadline already."""
+    return None if time.monotonic() > deadline else envs.play(job)
+
+
 def honest_times(envs: Envs, tasks: list[str], repeats: int = 3) -> dict[str, float]:
     """Median time of each task's example kernel, in microseconds."""
     times = {}
@@ -209,6 +215,7 @@ def main() -> None:
     parser.add_argument("--envs", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tasks", nargs="*", default=[task.id for task in load("pilot")])
+    parser.add_argument("--limit", type=float, default=math.inf, help="seconds after which none is begun")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     tempfile.tempdir = tempfile.mkdtemp(prefix="soak-")
@@ -222,6 +229,7 @@ def main() -> None:
         warm_up(envs, options.tasks, options.envs)
         before_us = honest_times(envs, timed)
         before = settled_footprint(facts.is_cuda)
+        deadline = time.monotonic() + options.limit
         drawn = jobs(
             "cuda" if facts.is_cuda else "cpu",
             options.submissions,
@@ -229,9 +237,12 @@ def main() -> None:
             set(options.tasks),
         )
         with ThreadPoolExecutor(options.envs) as pool:
-            futures = [pool.submit(envs.play, job) for job in drawn]
+            futures = [pool.submit(play_before, deadline, envs, job) for job in drawn]
             for future in tqdm(as_completed(futures), total=len(futures), desc="submissions"):
-                done.append(future.result())
+                played = future.result()
+                if played is None:
+                    continue
+                done.append(played)
                 if done[-1].is_wrong:
                     tqdm.write(f"WRONG {done[-1].job.sort} {done[-1].job.name}: {done[-1].status}")
         after = settled_footprint(facts.is_cuda)
