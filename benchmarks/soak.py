@@ -98,10 +98,12 @@ def _descriptors(pid: int) -> int:
 
 
 def _gpu_bytes() -> int:
+    """Memory in use on all GPUs together."""
     import pynvml
 
     pynvml.nvmlInit()
-    return int(pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used)
+    handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+    return sum(int(pynvml.nvmlDeviceGetMemoryInfo(handle).used) for handle in handles)
 
 
 @dataclass(frozen=True)

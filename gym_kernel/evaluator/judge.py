@@ -240,10 +240,12 @@ class Judge:
         return VerdictReady(request.id, evaluation.run(afterwards))
 
     def _start(self) -> BenchCache:
-        """Wake the device at the first request."""
+        """Wake the device at the first request, and make it the current one of this thread."""
+        device = torch.device(self._device_id)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
         with self._start_lock:
             if self._benches is None:
-                device = torch.device(self._device_id)
                 facts = read_device_facts(device)
                 lane = Lane(cache_dir() / "locks" / f"{lock_name(device)}.lock")
                 with lane.hold():
