@@ -1,4 +1,4 @@
-"""Write the measured tables of the README from the results in ``benchmarks/results``.
+"""Write the measured tables of the README and of ``docs/verdicts.md`` from the results in ``benchmarks/results``.
 
     python -m benchmarks.readme_table [--check]
 
@@ -10,14 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.pilot_table import as_markdown
 from benchmarks.report import RESULTS
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+VERDICTS = ROOT / "docs" / "verdicts.md"
 
 _STAGES = ("queue_s", "compile_s", "correctness_s", "timing_s")
 
@@ -42,36 +46,82 @@ def latency_table(results: Path = RESULTS) -> str:
     return "\n".join(lines)
 
 
-TABLES: dict[str, Callable[[], str]] = {"pilot-h200": pilot_table, "step-latency": latency_table}
+def corpus_table(name: str, results: Path = RESULTS) -> str:
+    """Runs of one corpus on one device by kind: how many were rewarded, and the statuses."""
+    report = _read(results / f"corpus-{name}.json")
+    honest = report["corpus"] == "honest"
+    lines = [
+        f"| {'style' if honest else 'kind'} | modules | runs | {'refused' if honest else 'rewarded'} | statuses |",
+        "|---|---:|---:|---:|---|",
+    ]
+    rows = report["rows"]
+    for kind in [*sorted({row["kind"] for row in rows}), ""]:
+        of_kind = [row for row in rows if kind in ("", row["kind"])]
+        wrong = sum(row["status"] != "correct" if honest else row["rewarded"] for row in of_kind)
+        statuses = Counter(row["status"] for row in of_kind).most_common()
+        cells = [
+            kind or "**all**",
+            str(len({row["module"] for row in of_kind})),
+            str(len(of_kind)),
+            str(wrong),
+            ", ".join(f"{status} {count}" for status, count in statuses),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    device = report["device"]
+    of_device = f"{device['name']}, torch {device['torch']}, triton {device['triton']}"
+    return "\n".join([*lines, "", f"{of_device}, commit {report['commit']}, {report['date']}."])
 
 
-def with_tables(readme: str) -> str:
-    """The README's text with every table made anew.
+def summary_table(results: Path = RESULTS) -> str:
+    """One row for each corpus and device."""
+    lines = ["| corpus | device | modules | runs | wrong verdicts |", "|---|---|---:|---:|---:|"]
+    for name in CORPORA:
+        report = _read(results / f"corpus-{name}.json")
+        cells = [report["corpus"], report["device"]["name"], str(report["modules"]), str(report["runs"])]
+        lines.append(f"| {' | '.join(cells)} | {len(report['wrong'])} |")
+    return "\n".join(lines)
+
+
+CORPORA = ("exploits-cpu", "exploits-h200", "honest-cpu", "honest-h200")
+TABLES: dict[Path, dict[str, Callable[[], str]]] = {
+    README: {"pilot-h200": pilot_table, "step-latency": latency_table},
+    VERDICTS: {
+        "summary": summary_table,
+        **{f"corpus-{name}": partial(corpus_table, name) for name in CORPORA},
+    },
+}
+
+
+def with_tables(text: str, tables: dict[str, Callable[[], str]]) -> str:
+    """A page with each of its tables made anew.
 
     Raises:
         ValueError: A table has no place in the text.
     """
-    for name, table in TABLES.items():
+    for name, table in tables.items():
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
         place = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
-        if not place.search(readme):
-            raise ValueError(f"The README has no lines {begin!r} and {end!r}.")
+        if not place.search(text):
+            raise ValueError(f"The page has no lines {begin!r} and {end!r}.")
         made = f"{begin}\n{table()}\n{end}"
-        readme = place.sub(lambda _, made=made: made, readme)
-    return readme
+        text = place.sub(lambda _, made=made: made, text)
+    return text
 
 
 def main() -> None:
-    """Rewrite the README, or say whether it would change."""
+    """Rewrite the pages, or say whether one would change."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if something would change")
     options = parser.parse_args()
-    before = README.read_text(encoding="utf-8")
-    after = with_tables(before)
-    if options.check and after != before:
-        raise SystemExit("The README's tables are not those of the results: run benchmarks.readme_table.")
-    if after != before:
-        README.write_text(after, encoding="utf-8")
+    for page, tables in TABLES.items():
+        before = page.read_text(encoding="utf-8")
+        after = with_tables(before, tables)
+        if options.check and after != before:
+            raise SystemExit(
+                f"The tables of {page.name} are not those of the results: run benchmarks.readme_table."
+            )
+        if after != before:
+            page.write_text(after, encoding="utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from gym_kernel.registration import register_environments
 
 if TYPE_CHECKING:
     from gym_kernel.envs.kernel_env import KernelEnv
+    from gym_kernel.envs.vector_env import KernelVectorEnv
 
 __all__ = [
     "ConfigurationError",
@@ -33,11 +34,15 @@ __all__ = [
     "GymKernelError",
     "IsolationUnavailable",
     "KernelEnv",
+    "KernelVectorEnv",
     "TaskError",
     "__version__",
 ]
 
-_LAZY = {"KernelEnv": "gym_kernel.envs.kernel_env"}
+_LAZY = {
+    "KernelEnv": "gym_kernel.envs.kernel_env",
+    "KernelVectorEnv": "gym_kernel.envs.vector_env",
+}
 
 
 def __getattr__(name: str) -> Any:

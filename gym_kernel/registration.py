@@ -20,5 +20,6 @@ def register_environments() -> None:
     gymnasium.register(
         id=ENV_ID,
         entry_point="gym_kernel.envs.kernel_env:KernelEnv",
+        vector_entry_point="gym_kernel.envs.vector_env:KernelVectorEnv",
         nondeterministic=True,
     )

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 import gymnasium
 import pytest
 
-from benchmarks.readme_table import with_tables
+from benchmarks.readme_table import TABLES, with_tables
 from gym_kernel.cli import main
 from gym_kernel.envs.info import KernelInfo
 from gym_kernel.evaluator.status import Status
@@ -21,7 +21,7 @@ from gym_kernel.tasks import load, suite_names
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/verdicts.md")
 
 RUNNABLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # What is typed: lines of indented or fenced code, with or without a prompt.
@@ -77,8 +77,10 @@ def test_every_python_block_is_run_or_is_an_excerpt() -> None:
     assert len(re.findall(r"^```python$", README, re.MULTILINE)) == len(RUNNABLE.findall(README)) >= 4
 
 
-def test_tables_are_the_results() -> None:
-    assert with_tables(README) == README
+@pytest.mark.parametrize("page", TABLES, ids=lambda page: page.name)
+def test_tables_are_the_results(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert with_tables(text, TABLES[page]) == text
 
 
 def test_every_status_is_explained() -> None:
