@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from factories import agreement, compute_bound, correct, failed
@@ -82,10 +83,12 @@ def test_a_wrong_shape_has_no_numbers_to_tell() -> None:
     [
         ({"max_rel_error": 5e-5}, "precision"),
         ({"mismatched": 20}, "masks"),
-        ({"mismatched": 900}, "formula and at the indexing"),
+        ({"mismatched": 900}, "Smaller inputs agree"),
+        ({"mismatched": 900, "input_kind": "official"}, "formula and at the indexing"),
+        ({"mismatched": 900, "first_wrong": 0.9}, "last 10 % of the output"),
     ],
 )
-def test_the_hint_follows_the_kind_of_error(changes: dict[str, float], hint: str) -> None:
+def test_the_hint_follows_the_kind_of_error(changes: dict[str, Any], hint: str) -> None:
     assert hint in feedback(failed(Status.INCORRECT, agreement=agreement(**changes)), 0.0)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from gym_kernel.envs.diagnosis import diagnosis
 from gym_kernel.evaluator.status import Status
-from gym_kernel.evaluator.verdict import Agreement, Verdict
+from gym_kernel.evaluator.verdict import Verdict
 
 __all__ = ["advice"]
 
@@ -19,7 +20,6 @@ _BY_STATUS = {
 _AT_THE_FLOOR = 0.95
 _NEAR_THE_FLOOR = 0.7
 _LAUNCH_BOUND_US = 10.0
-_FEW = 0.05
 
 
 def advice(verdict: Verdict) -> str:
@@ -34,25 +34,8 @@ def advice(verdict: Verdict) -> str:
     if verdict.status is Status.CORRECT:
         return _faster(verdict)
     if verdict.status is Status.INCORRECT:
-        return _right(verdict.agreement)
+        return diagnosis(verdict.agreement) if verdict.agreement else ""
     return _BY_STATUS.get(verdict.status, "")
-
-
-def _right(agreement: Agreement | None) -> str:
-    if agreement is None:
-        return ""
-    if agreement.nan_count + agreement.inf_count > agreement.expected_nonfinite:
-        return (
-            "Look for overflow (subtract the maximum before exp), division by zero, and elements that are "
-            "never written: outputs are filled with NaN beforehand."
-        )
-    if agreement.max_rel_error <= 100 * agreement.tolerance:
-        return "The formula is nearly right: look at precision, such as sums in float32 and exact constants."
-    if agreement.mismatched <= _FEW * agreement.elements:
-        return (
-            "Few elements are wrong: look at masks, the last block, and values at the edges of the formula."
-        )
-    return "Look at the formula and at the indexing of loads and stores."
 
 
 def _faster(verdict: Verdict) -> str:

@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import NamedTuple
 
 import torch
 
+from gym_kernel.evaluator.tally import NOWHERE, Details, Tally
 from gym_kernel.evaluator.verdict import Agreement
 from gym_kernel.tasks.task import Tolerance
 
@@ -183,7 +183,7 @@ class Comparison:
         self._input_kind = input_kind
         self._shape = shape
         self._elements = 0
-        self._tally = _Tally()
+        self._tally = Tally()
 
     def add(self, actual: torch.Tensor, expected: torch.Tensor) -> None:
         """Compare the next slice, in the order of the elements; at most two waits on the device.
@@ -214,7 +214,7 @@ class Comparison:
                 suspect.append(self._details(a, x, start))
         if suspect:
             for row in torch.stack(suspect).tolist():
-                self._tally.merge(_Details(*row))
+                self._tally.merge(Details(*row))
 
     def _agrees_at_a_glance(self, actual: torch.Tensor, expected: torch.Tensor) -> bool:
         """One fused pass on a GPU, which settles every slice that is right and finite."""
@@ -253,6 +253,8 @@ class Comparison:
             tolerance=self._allowed,
             worst_index=self._unravel(tally.worst_position) if tally.mismatched else (),
             worst_actual=tally.worst_actual if tally.mismatched else None,
+            first_wrong=self._share(tally.first_wrong, self._elements),
+            first_wrong_column=self._share(tally.first_wrong_column, self._row_elements()),
             nan_count=tally.nans,
             inf_count=tally.infs,
             expected_nonfinite=tally.expected_nonfinite,
@@ -272,7 +274,7 @@ class Comparison:
         return torch.stack((largest, relative)).double()
 
     def _details(self, actual: torch.Tensor, expected: torch.Tensor, start: int) -> torch.Tensor:
-        """Fields of :class:`_Details` for one chunk, float64."""
+        """Fields of :class:`Details` for one chunk, float64."""
         if self._exact:
             unequal = actual != expected
             actual, expected = actual.double(), expected.double()
@@ -289,18 +291,32 @@ class Comparison:
         relative = unequal.double() if self._exact else relative
         judged = torch.where(both, relative, torch.where(unequal, math.inf, 0.0))
         worst = judged.argmax()
+        wrong = judged > self._allowed
+        positions = torch.arange(start, start + judged.numel(), device=judged.device)
+        nowhere = int(NOWHERE)
         parts = (
-            (judged > self._allowed).sum(),
+            wrong.sum(),
             error.max(),
             torch.where(both, relative, 0.0).max(),
             judged[worst],
             worst + start,
             actual[worst],
+            torch.where(wrong, positions, nowhere).amin(),
+            torch.where(wrong, positions % self._row_elements(), nowhere).amin(),
             actual.isnan().sum(),
             actual.isinf().sum(),
             (~expected.isfinite()).sum(),
         )
         return torch.stack([part.double() for part in parts])
+
+    def _row_elements(self) -> int:
+        """Elements in a row, real and imaginary parts counted singly; the whole output where there are no rows."""
+        parts = 2 if self._dtype.is_complex else 1
+        return max((self._shape[-1] if self._shape else self._elements) * parts, 1)
+
+    @staticmethod
+    def _share(position: float, elements: int) -> float:
+        return 0.0 if position == NOWHERE else position / max(elements, 1)
 
     def _unravel(self, position: int) -> tuple[int, ...]:
         if self._dtype.is_complex:
@@ -310,46 +326,6 @@ class Comparison:
             position, remainder = divmod(position, size)
             index.append(remainder)
         return tuple(reversed(index))
-
-
-class _Details(NamedTuple):
-    """Statistics of one chunk as they come back from the device."""
-
-    mismatched: float
-    max_abs: float
-    max_rel: float
-    worst: float
-    worst_position: float
-    worst_actual: float
-    nans: float
-    infs: float
-    expected_nonfinite: float
-
-
-class _Tally:
-    """Running totals over chunks, on the host."""
-
-    def __init__(self) -> None:
-        self.mismatched = self.nans = self.infs = self.expected_nonfinite = 0
-        self.max_abs = self.max_rel = 0.0
-        self.worst = -1.0
-        self.worst_position = 0
-        self.worst_actual = math.nan
-
-    def merge_clean(self, max_abs: float, max_rel: float) -> None:
-        self.max_abs = max(self.max_abs, max_abs)
-        self.max_rel = max(self.max_rel, max_rel)
-
-    def merge(self, details: _Details) -> None:
-        self.merge_clean(details.max_abs, details.max_rel)
-        self.mismatched += int(details.mismatched)
-        self.nans += int(details.nans)
-        self.infs += int(details.infs)
-        self.expected_nonfinite += int(details.expected_nonfinite)
-        if details.worst > self.worst:
-            self.worst = details.worst
-            self.worst_position = int(details.worst_position)
-            self.worst_actual = details.worst_actual
 
 
 def _is_exact(dtype: torch.dtype) -> bool:

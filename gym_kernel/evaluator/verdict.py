@@ -43,6 +43,8 @@ class Agreement:
         tolerance: The relative error that was allowed.
         worst_index: Index of the worst element, empty where nothing is wrong.
         worst_actual: Its value in the submission's output (``nan`` allowed).
+        first_wrong: Where the first wrong element stands in the output, from 0 to 1; 0 where nothing is wrong.
+        first_wrong_column: Where the leftmost wrong element stands in its row, from 0 to 1.
         nan_count: NaN elements in the output.
         inf_count: Infinite elements in the output.
         expected_nonfinite: Elements that are NaN or Inf in the oracle.
@@ -56,6 +58,8 @@ class Agreement:
     tolerance: float
     worst_index: tuple[int, ...] = ()
     worst_actual: float | None = None
+    first_wrong: float = 0.0
+    first_wrong_column: float = 0.0
     nan_count: int = 0
     inf_count: int = 0
     expected_nonfinite: int = 0
