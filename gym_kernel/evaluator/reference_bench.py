@@ -328,6 +328,8 @@ def _execute(task: Task, source: str, scale: TaskScale) -> dict[str, Any]:
 
 
 def _domains(task: Task, tensors: Sequence[torch.Tensor]) -> tuple[Domain, ...]:
+    if not task.domains:
+        return tuple(Domain(fixed=not tensor.is_floating_point()) for tensor in tensors)
     if len(task.domains) != len(tensors):
         raise TaskError(
             f"Task {task.id!r} declares {len(task.domains)} domains, but get_inputs returns {len(tensors)} "

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from gym_kernel.errors import TaskError
 from gym_kernel.tasks.suites import builtin_tasks, suite_names, suite_task_ids
 from gym_kernel.tasks.task import Task
+from gym_kernel.tasks.task_file import read_task_file
 from gym_kernel.tasks.validation import validate_task
 
 __all__ = ["load"]
@@ -22,8 +23,8 @@ def load(
     """Load tasks by suite, by id, or as they are.
 
     Args:
-        spec: A suite's name (``"pilot/train"``), a task's id (``"relu"``), a :class:`Task`, or a sequence that
-            mixes these.
+        spec: A suite's name (``"pilot/train"``), a task's id (``"relu"``, or ``"rms_norm_fp16@wide"`` for another
+            of its shapes), the path of a task file (``"my_task.py"``), a :class:`Task`, or a sequence that mixes these.
         kernelbench: Path of a KernelBench checkout, for the suites ``kernelbench/level1`` to ``level4``. Other
             suites do not need it.
 
@@ -66,10 +67,17 @@ def _expand(spec: object) -> Iterator[Task]:
 
 def _by_name(name: str) -> Iterator[Task]:
     tasks = builtin_tasks()
+    base, _, shape = name.partition("@")
     if name in tasks:
         yield tasks[name]
+    elif shape and base in tasks:
+        yield _at_shape(tasks[base], shape)
     elif name in suite_names():
         yield from (tasks[task_id] for task_id in suite_task_ids(name))
+    elif name.endswith(".py"):
+        task = read_task_file(name)
+        validate_task(task)
+        yield task
     elif not name.strip():
         raise TaskError(
             f"A task name is empty. Pass a suite ({_listed(suite_names())}) or a task id such as 'relu'."
@@ -84,12 +92,20 @@ def _by_name(name: str) -> Iterator[Task]:
         raise TaskError(_unknown(name))
 
 
+def _at_shape(task: Task, shape: str) -> Task:
+    try:
+        return task.at(shape)
+    except KeyError:
+        names = _listed(each.name for each in task.shapes) or "none"
+        raise TaskError(f"Task {task.id!r} has no shape {shape!r}; it has {names}.") from None
+
+
 def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name.lower(), [*suite_names(), *builtin_tasks()], n=3, cutoff=0.5)
     guess = f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
     return (
         f"There is no task or suite {name!r}.{guess} The suites are {_listed(suite_names())}; "
-        f"the task ids are {_listed(builtin_tasks())}."
+        "`gym-kernel tasks` lists the task ids. A task of your own is named by its file, 'path/to/task.py'."
     )
 
 

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from gym_kernel.errors import TaskError
+from gym_kernel.tasks.core import FAMILIES, core_tasks
 from gym_kernel.tasks.pilot import pilot_tasks
 from gym_kernel.tasks.task import Task
 
 __all__ = ["builtin_tasks", "suite_names", "suite_task_ids"]
 
-_SUITES = ("pilot", "pilot/train", "pilot/reserved", "pilot/heldout")
+_LEVELS = ("core/level1", "core/level2", "core/level3")
+_SUITES = (
+    "pilot",
+    "pilot/train",
+    "pilot/reserved",
+    "pilot/heldout",
+    "core",
+    "core/train",
+    "core/reserved",
+    "core/heldout",
+    *(f"core/{split}/{family}" for family, split in FAMILIES.items()),
+    *_LEVELS,
+)
 
 
 def suite_names() -> tuple[str, ...]:
     """Names of the suites that :func:`gym_kernel.tasks.load` knows, in order.
 
     Example:
-        >>> suite_names()
-        ('pilot', 'pilot/train', 'pilot/reserved', 'pilot/heldout')
+        >>> suite_names()[:5]
+        ('pilot', 'pilot/train', 'pilot/reserved', 'pilot/heldout', 'core')
     """
     return _SUITES
 
@@ -41,8 +54,10 @@ def suite_task_ids(suite: str) -> tuple[str, ...]:
 
 def builtin_tasks() -> dict[str, Task]:
     """Every task that comes with the package, by id, in order."""
-    return {task.id: task for task in pilot_tasks()}
+    return {task.id: task for task in (*pilot_tasks(), *core_tasks())}
 
 
 def _belongs(task: Task, suite: str) -> bool:
+    if suite in _LEVELS:
+        return task.suite.startswith("core/") and suite == f"core/level{task.level}"
     return task.suite == suite or task.suite.startswith(f"{suite}/")

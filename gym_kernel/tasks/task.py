@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
-__all__ = ["Domain", "Task", "TaskScale", "Tolerance", "WorkPolicy"]
+__all__ = ["Domain", "Shape", "Task", "TaskScale", "Tolerance", "WorkPolicy"]
 
 
 class TaskScale(str, Enum):
@@ -58,6 +58,21 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """Sizes of a task under a name.
+
+    Attributes:
+        name: Letters, digits, ``_``, ``.`` and ``-``.
+        official: Values for module-level names of the reference on a GPU.
+        small: The same on a CPU.
+    """
+
+    name: str
+    official: dict[str, int] = field(default_factory=dict)
+    small: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Task:
     """One thing to write a kernel for.
 
@@ -72,7 +87,8 @@ class Task:
         source: The reference module, exactly as the policy is shown it.
         sizes: For each scale, values for module-level names of the reference. A scale that is
             missing means the module as it stands.
-        domains: One domain for each tensor that ``get_inputs`` returns.
+        domains: One domain for each tensor that ``get_inputs`` returns. With none at all floating-point tensors
+            may hold anything, and others are left as they are made.
         tolerance: See :class:`Tolerance`.
         work_policy: See :class:`WorkPolicy`.
         flops_per_element: Elementwise floating-point operations for each output element, added to
@@ -82,6 +98,10 @@ class Task:
         template: Kernel template for ``TemplateAction``; empty where the task has none.
         alternatives: Other reference modules whose values are accepted as well, each at the full accuracy: for a
             function that has two usual forms. A submission must agree with one of them throughout a call.
+        family: What kind of operation it is, for instance ``"normalisation"``; empty where nobody has said.
+        level: Difficulty: 1 (one pass over memory), 2 (reductions, tiles) or 3 (fused, tensor cores, irregular).
+        memory_gib: GPU memory that an evaluation at the official sizes may need, in GiB.
+        shapes: Named sizes of which ``sizes`` holds one, see :meth:`at`.
     """
 
     id: str
@@ -96,7 +116,35 @@ class Task:
     rows_independent: bool = False
     template: str = ""
     alternatives: tuple[str, ...] = ()
+    family: str = ""
+    level: int = 1
+    memory_gib: float = 24.0
+    shapes: tuple[Shape, ...] = ()
+
+    @property
+    def base_id(self) -> str:
+        """The id without the name of a shape."""
+        return self.id.partition("@")[0]
+
+    def at(self, shape: str) -> Task:
+        """The same task at another of its shapes; its id is ``"<id>@<shape>"``.
+
+        Raises:
+            KeyError: The task has no shape of that name.
+        """
+        found = next((each for each in self.shapes if each.name == shape), None)
+        if found is None:
+            raise KeyError(shape)
+        return replace(self, id=f"{self.base_id}@{shape}", sizes=_sizes_of(found))
+
+    def at_first_shape(self) -> Task:
+        """The same task under its plain id with the sizes of its first shape, if it has shapes."""
+        return replace(self, sizes=_sizes_of(self.shapes[0])) if self.shapes else self
 
     def sizes_at(self, scale: TaskScale) -> dict[str, int]:
         """Names and values that the reference module is given at ``scale``."""
         return dict(self.sizes.get(scale, {}))
+
+
+def _sizes_of(shape: Shape) -> dict[TaskScale, dict[str, int]]:
+    return {TaskScale.OFFICIAL: dict(shape.official), TaskScale.SMALL: dict(shape.small)}

@@ -59,7 +59,10 @@ def _check_contract(task: Task, module: ast.Module) -> None:
 
 
 def _check_sizes(task: Task, known: frozenset[str]) -> None:
-    for scale, sizes in task.sizes.items():
+    of_shapes = [
+        (scale, sizes) for shape in task.shapes for scale, sizes in task.at(shape.name).sizes.items()
+    ]
+    for scale, sizes in [*task.sizes.items(), *of_shapes]:
         if not isinstance(scale, TaskScale):
             raise TaskError(
                 f"Task {task.id!r} gives sizes for {scale!r}. Use TaskScale.OFFICIAL or TaskScale.SMALL as keys."

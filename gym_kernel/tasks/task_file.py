@@ -1,0 +1,241 @@
+"""One task in one file: a reference module, and what the judge must know of it as a literal ``TASK``.
+
+    \"\"\"RMS norm over the last dimension.\"\"\"
+
+    import torch
+    from torch import nn
+
+    TASK = {
+        "family": "normalisation",
+        "level": 2,
+        "shapes": {
+            "wide": {"official": {"rows": 8192, "dim": 4096}, "small": {"rows": 16, "dim": 384}},
+        },
+        "tolerance": {"reduction_length": 4096},
+        "flops_per_element": 4,
+    }
+
+
+    class Model(nn.Module): ...
+
+The file is parsed and not run. ``TASK`` may be left out, and so may each of its entries; a policy is shown the file
+without it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gym_kernel.errors import TaskError
+from gym_kernel.tasks.task import Domain, Shape, Task, Tolerance, WorkPolicy
+
+__all__ = ["parse_task", "read_task_file"]
+
+_NAME = "TASK"
+_KEYS = (
+    "id", "suite", "title", "family", "level", "shapes", "domains", "tolerance", "work_policy", "flops_per_element",
+    "rows_independent", "memory_gib", "alternatives", "template",
+)  # fmt: skip
+_EXAMPLE_SHAPES = '{"wide": {"official": {"rows": 8192}, "small": {"rows": 16}}}'
+
+
+def read_task_file(path: str | Path, suite: str = "custom") -> Task:
+    """Read a task from a file.
+
+    Args:
+        path: A ``.py`` file.
+        suite: Suite of a task that names none.
+
+    Raises:
+        TaskError: The file cannot be read, or what it says is not in order; the message says what to change.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(f"The task file {str(path)!r} cannot be read: {error}.") from error
+    return parse_task(text, path.stem, suite)
+
+
+def parse_task(text: str, name: str, suite: str = "custom") -> Task:
+    """Turn a task file's text into a task.
+
+    Args:
+        text: The file's text.
+        name: Id of a task that names none.
+        suite: Suite of a task that names none.
+
+    Raises:
+        TaskError: What it says is not in order.
+    """
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise TaskError(f"The task file {name!r} is not valid Python: {error}.") from error
+    declared = [node for node in module.body if _declares(node)]
+    if len(declared) > 1:
+        raise TaskError(f"The task file {name!r} assigns {_NAME} {len(declared)} times; once is enough.")
+    reader = _Reader(name, _literal(declared[0], name) if declared else {})
+    source = _without(text, declared[0]) if declared else text
+    docstring = (ast.get_docstring(module) or "").strip().partition("\n")[0].rstrip(".")
+    return reader.task(source, suite, docstring)
+
+
+@dataclass
+class _Reader:
+    """Reads the entries of one ``TASK``, each with its own complaint."""
+
+    name: str
+    entries: dict[str, Any]
+
+    def task(self, source: str, suite: str, title: str) -> Task:
+        unknown = [key for key in self.entries if key not in _KEYS]
+        if unknown:
+            raise self._error(
+                f"has unknown entries {', '.join(map(repr, unknown))}; known are {', '.join(_KEYS)}"
+            )
+        task_id = self._text("id", self.name)
+        return Task(
+            id=task_id,
+            suite=self._text("suite", suite),
+            title=self._text("title", title or task_id),
+            source=source,
+            shapes=self._shapes(),
+            domains=self._domains(),
+            tolerance=self._tolerance(),
+            work_policy=self._policy(),
+            flops_per_element=self._number("flops_per_element", 1.0),
+            rows_independent=self._flag("rows_independent"),
+            template=self._text("template", ""),
+            alternatives=self._texts("alternatives"),
+            family=self._text("family", ""),
+            level=self._level(),
+            memory_gib=self._number("memory_gib", 24.0),
+        ).at_first_shape()
+
+    def _error(self, what: str) -> TaskError:
+        return TaskError(f"{_NAME} of task file {self.name!r} {what}.")
+
+    def _text(self, key: str, default: str) -> str:
+        value = self.entries.get(key, default)
+        if not isinstance(value, str):
+            raise self._error(f"needs a text as {key!r}, not {value!r}")
+        return value
+
+    def _texts(self, key: str) -> tuple[str, ...]:
+        values = self.entries.get(key, ())
+        if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
+            raise self._error(f"needs a list of texts as {key!r}")
+        return tuple(values)
+
+    def _flag(self, key: str) -> bool:
+        value = self.entries.get(key, False)
+        if not isinstance(value, bool):
+            raise self._error(f"needs True or False as {key!r}, not {value!r}")
+        return value
+
+    def _number(self, key: str, default: float) -> float:
+        value = self.entries.get(key, default)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+            or value < 0
+        ):
+            raise self._error(f"needs a finite number, 0 or more, as {key!r}, not {value!r}")
+        return float(value)
+
+    def _level(self) -> int:
+        value = self.entries.get("level", 1)
+        if value not in (1, 2, 3) or isinstance(value, bool):
+            raise self._error(f"needs 1, 2 or 3 as 'level', not {value!r}")
+        return int(value)
+
+    def _policy(self) -> WorkPolicy:
+        value = self.entries.get("work_policy", WorkPolicy.OWN_KERNELS_ONLY.value)
+        try:
+            return WorkPolicy(value)
+        except ValueError:
+            known = " or ".join(repr(policy.value) for policy in WorkPolicy)
+            raise self._error(f"needs {known} as 'work_policy', not {value!r}") from None
+
+    def _tolerance(self) -> Tolerance:
+        value = self.entries.get("tolerance", {})
+        known = {"absolute", "reduction_length", "reason"}
+        if not isinstance(value, dict) or not set(value) <= known:
+            raise self._error(f"needs a dict with {', '.join(sorted(known))} as 'tolerance', not {value!r}")
+        try:
+            return Tolerance(**value)
+        except (TypeError, ValueError) as error:
+            raise self._error(f"has a tolerance that cannot be used: {error}") from error
+
+    def _shapes(self) -> tuple[Shape, ...]:
+        value = self.entries.get("shapes", {})
+        if not isinstance(value, dict):
+            raise self._error(f"needs a dict such as {_EXAMPLE_SHAPES} as 'shapes'")
+        return tuple(self._shape(name, sizes) for name, sizes in value.items())
+
+    def _shape(self, name: Any, sizes: Any) -> Shape:
+        fits = isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_.-]+", name) and isinstance(sizes, dict)
+        if not fits or not set(sizes) <= {"official", "small"}:
+            raise self._error(f"has a shape {name!r} that is not of the form {_EXAMPLE_SHAPES}")
+        for of_scale in sizes.values():
+            if not isinstance(of_scale, dict) or not all(isinstance(key, str) for key in of_scale):
+                raise self._error(f"gives shape {name!r} sizes that are no dict of names and whole numbers")
+        return Shape(name, sizes.get("official", {}), sizes.get("small", {}))
+
+    def _domains(self) -> tuple[Domain, ...]:
+        values = self.entries.get("domains", ())
+        if not isinstance(values, (list, tuple)):
+            raise self._error("needs a list with one entry for each tensor of get_inputs as 'domains'")
+        return tuple(self._domain(value) for value in values)
+
+    def _domain(self, value: Any) -> Domain:
+        if value == "any":
+            return Domain()
+        if value == "fixed":
+            return Domain(fixed=True)
+        if isinstance(value, (list, tuple)) and len(value) == 2:
+            low, high = value
+            numbers = all(edge is None or isinstance(edge, (int, float)) for edge in value)
+            if numbers:
+                return Domain(-math.inf if low is None else low, math.inf if high is None else high)
+        raise self._error(
+            f"has the domain {value!r}; use 'any', 'fixed' (left as get_inputs makes it) or [low, high], None for "
+            "unbounded"
+        )
+
+
+def _declares(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id == _NAME for target in node.targets
+    )
+
+
+def _literal(node: ast.stmt, name: str) -> dict[str, Any]:
+    assert isinstance(node, ast.Assign)
+    try:
+        value = ast.literal_eval(node.value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise TaskError(
+            f"{_NAME} of task file {name!r} must be a literal dict: texts, numbers, lists and dicts, no expressions "
+            f"({error})."
+        ) from error
+    if not isinstance(value, dict):
+        raise TaskError(f"{_NAME} of task file {name!r} must be a dict, not {type(value).__name__}.")
+    return value
+
+
+def _without(text: str, node: ast.stmt) -> str:
+    lines = text.splitlines(keepends=True)
+    before, after = lines[: node.lineno - 1], lines[node.end_lineno :]
+    while before and not before[-1].strip():
+        before.pop()
+    while after and not after[0].strip():
+        after.pop(0)
+    return "".join([*before, "\n\n", *after])
