@@ -89,7 +89,8 @@ def test_every_status_is_explained() -> None:
 
 def test_every_info_key_is_explained() -> None:
     explained = set(first_cells(section("Info")))
-    assert explained == {*get_type_hints(KernelInfo), "turn", "turns_left", "episode_return"}
+    of_wrappers = {"turn", "turns_left", "episode_return", "transcript_tokens", "policy_tokens"}
+    assert explained == {*get_type_hints(KernelInfo), *of_wrappers}
 
 
 def test_every_suite_and_task_is_listed() -> None:

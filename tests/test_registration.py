@@ -55,6 +55,12 @@ def test_the_public_api_is_pinned(module: str) -> None:
         assert name in dir(imported)
 
 
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_module_can_be_the_first_to_be_imported(module: str) -> None:
+    names = ", ".join(sorted(PUBLIC[module]))
+    assert _run(f"from {module} import {names}; print('done')") == "done"
+
+
 @pytest.mark.parametrize("module", ["gym_kernel", "gym_kernel.wrappers"])
 def test_an_unknown_name_is_an_attribute_error(module: str) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):

@@ -18,7 +18,6 @@ from gym_kernel.envs.kernel_env import KernelEnv
 from gym_kernel.envs.vector_devices import spread
 from gym_kernel.envs.vector_reset import plan_reset
 from gym_kernel.errors import ConfigurationError
-from gym_kernel.wrappers.repair_budget import RepairBudget
 
 __all__ = ["KernelVectorEnv"]
 
@@ -81,6 +80,9 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **env_kwargs: Any,
     ) -> None:
+        # The wrapper's module needs this package's text space, and may be the first to be imported.
+        from gym_kernel.wrappers.repair_budget import RepairBudget
+
         super().__init__()
         self.num_envs = _count("num_envs", num_envs)
         self.group_size = 1 if groups is None else _count("groups", groups)

@@ -6,11 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gym_kernel.wrappers.feedback_mask import FeedbackMask
+    from gym_kernel.wrappers.numeric_observation import NumericObservation
     from gym_kernel.wrappers.repair_budget import RepairBudget
+    from gym_kernel.wrappers.template_action import TemplateAction
 
-__all__ = ["RepairBudget"]
+__all__ = ["FeedbackMask", "NumericObservation", "RepairBudget", "TemplateAction"]
 
-_MODULES = {"RepairBudget": "repair_budget"}
+_MODULES = {
+    "FeedbackMask": "feedback_mask",
+    "NumericObservation": "numeric_observation",
+    "RepairBudget": "repair_budget",
+    "TemplateAction": "template_action",
+}
 
 
 def __getattr__(name: str) -> Any:
