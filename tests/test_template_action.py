@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import SyncVectorEnv
 
 from gym_kernel import ConfigurationError
 from gym_kernel.tasks import Domain, Task, TaskScale, Tolerance, load
@@ -224,6 +225,16 @@ def test_numbers_may_be_observed_on_either_side(make_env: Any) -> None:
         assert observation in env.observation_space
         assert info["choice_block"] == 4096.0
         assert info["text"].startswith("Verdict: correct")
+
+
+def test_vector_environments_batch_the_choices(make_env: Any) -> None:
+    envs = SyncVectorEnv([lambda: NumericObservation(TemplateAction(make_env()))] * 2)
+    envs.reset(seed=0)
+    observations, rewards, *_, infos = envs.step(np.array([[2, 1, 0], [3, 1, 0]]))
+    assert observations.shape == (2, 10)
+    assert (rewards > 0.3).all()
+    assert infos["choice_block"].tolist() == [4096.0, 16384.0]
+    assert all(text.startswith("Verdict: correct") for text in infos["text"])
 
 
 def test_check_env_finds_nothing(make_env: Any) -> None:
