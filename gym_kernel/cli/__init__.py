@@ -1,4 +1,4 @@
-"""The command line: ``gym-kernel doctor | tasks | evaluate | replay``.
+"""The command line: ``gym-kernel doctor | tasks | evaluate | replay | serve``.
 
 Exit codes: 0 done (for ``evaluate``: correct; for ``doctor``: usable), 1 not, 2 what was asked for cannot
 be met as written, 3 the evaluator failed.
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from gym_kernel import __version__
-from gym_kernel.cli import doctor, evaluate, replay, tasks
+from gym_kernel.cli import doctor, evaluate, replay, serve, tasks
 from gym_kernel.errors import EvaluatorError, GymKernelError
 
 __all__ = ["main"]
@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gym-kernel {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, tasks, evaluate, replay):
+    for command in (doctor, tasks, evaluate, replay, serve):
         command.add_parser(commands)
     return parser
 

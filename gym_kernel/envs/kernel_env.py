@@ -146,6 +146,11 @@ class KernelEnv(gym.Env[str, str]):
         """Ids of the tasks that ``reset`` draws from."""
         return tuple(self._tasks)
 
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that ``reset`` draws from."""
+        return tuple(self._tasks.values())
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:

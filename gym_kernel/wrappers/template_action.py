@@ -12,6 +12,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from gym_kernel.envs.text_space import KernelText
 from gym_kernel.errors import ConfigurationError
+from gym_kernel.tasks.task import Task
 from gym_kernel.templates import KernelTemplate, load_template, template_names
 from gym_kernel.templates.template import Choice
 
@@ -55,13 +56,13 @@ class TemplateAction(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, str], template: str | KernelTemplate | None = None) -> None:
         RecordConstructorArgs.__init__(self, template=template)
         super().__init__(env)
-        if not isinstance(env.action_space, KernelText) or not env.has_wrapper_attr("task_ids"):
+        if not isinstance(env.action_space, KernelText) or not env.has_wrapper_attr("tasks"):
             raise ConfigurationError(
                 f"TemplateAction wraps a KernelEnv whose actions are text, not {env}. "
                 "Apply it once, after gymnasium.make."
             )
-        task_ids: tuple[str, ...] = env.get_wrapper_attr("task_ids")
-        self._templates = {task_id: _template_for(task_id, template) for task_id in task_ids}
+        tasks: tuple[Task, ...] = env.get_wrapper_attr("tasks")
+        self._templates = {task.id: _template_for(task, template) for task in tasks}
         self._template = _first_of_one_grid(self._templates)
         self.action_space = MultiDiscrete(np.array(self._template.shape))
         self._last_code = ""
@@ -111,19 +112,20 @@ class TemplateAction(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, reward, terminated, truncated, {**info, **_chosen(values)}
 
 
-def _template_for(task_id: str, template: str | KernelTemplate | None) -> KernelTemplate:
+def _template_for(task: Task, template: str | KernelTemplate | None) -> KernelTemplate:
     if isinstance(template, KernelTemplate):
         return template
     if isinstance(template, str):
         return load_template(template)
     if template is not None:
         raise ConfigurationError(f"template must be a name, a KernelTemplate or None, not {template!r}.")
-    if task_id not in template_names():
+    name = task.template or task.base_id
+    if name not in template_names():
         raise ConfigurationError(
-            f"The task {task_id!r} has no template of its own. Pass template= with one of "
+            f"The task {task.id!r} has no template of its own. Pass template= with one of "
             f"{', '.join(template_names())}, or a gym_kernel.templates.KernelTemplate."
         )
-    return load_template(task_id)
+    return load_template(name)
 
 
 def _first_of_one_grid(templates: dict[str, KernelTemplate]) -> KernelTemplate:

@@ -1,0 +1,1 @@
+"""Everything between source text and verdict: host, judge, worker, isolation, numerics, timing, roofline."""
