@@ -63,7 +63,30 @@ def test_pilot_is_its_three_groups_in_order() -> None:
 def test_every_suite_loads_its_own_tasks(suite: str) -> None:
     tasks = load(suite)
     assert tuple(task.id for task in tasks) == suite_task_ids(suite)
-    assert all(task.suite == suite or task.suite.startswith(suite + "/") for task in tasks)
+    if suite.startswith("core/level"):
+        assert all(task.suite.startswith("core/") and suite == f"core/level{task.level}" for task in tasks)
+    else:
+        assert all(task.suite == suite or task.suite.startswith(suite + "/") for task in tasks)
+
+
+def test_core_is_its_splits_and_its_levels() -> None:
+    assert ids("core") == ids(["core/train", "core/reserved", "core/heldout"])
+    assert sorted(ids("core")) == sorted(ids(["core/level1", "core/level2", "core/level3"]))
+    assert not set(ids("core")) & set(ids("pilot"))
+
+
+def test_shape_of_a_task_is_named_after_an_at_sign() -> None:
+    (task,) = load("rms_norm_bf16")
+    for shape in task.shapes:
+        (named,) = load(f"rms_norm_bf16@{shape.name}")
+        assert (named.id, named.base_id) == (f"rms_norm_bf16@{shape.name}", "rms_norm_bf16")
+        assert named.sizes_at(TaskScale.OFFICIAL) == shape.official
+        assert named.source == task.source
+    assert task.sizes_at(TaskScale.SMALL) == task.shapes[0].small
+    with pytest.raises(TaskError, match=f"has no shape 'nowhere'; it has {task.shapes[0].name}"):
+        load("rms_norm_bf16@nowhere")
+    with pytest.raises(TaskError, match="has no shape 'wide'; it has none"):
+        load("relu@wide")
 
 
 def test_single_id_gives_one_task() -> None:
@@ -105,8 +128,8 @@ def test_unknown_name_without_a_close_match_guesses_nothing() -> None:
 
 
 @pytest.mark.parametrize("level", [1, 4])
-def test_kernelbench_suites_say_what_to_do_meanwhile(level: int, tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match=r"not available in this version.*pass it as a task"):
+def test_kernelbench_suites_say_where_to_get_it(level: int, tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"git clone https://github\.com/ScalingIntelligence/KernelBench"):
         load(f"kernelbench/level{level}", kernelbench=tmp_path)
 
 

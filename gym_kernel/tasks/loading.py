@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 
 from gym_kernel.errors import TaskError
+from gym_kernel.tasks.kernelbench import is_kernelbench, kernelbench_tasks
 from gym_kernel.tasks.suites import builtin_tasks, suite_names, suite_task_ids
 from gym_kernel.tasks.task import Task
 from gym_kernel.tasks.task_file import read_task_file
 from gym_kernel.tasks.validation import validate_task
 
 __all__ = ["load"]
-
-_KERNELBENCH_PREFIX = "kernelbench/"
 
 
 def load(
@@ -25,8 +24,10 @@ def load(
     Args:
         spec: A suite's name (``"pilot/train"``), a task's id (``"relu"``, or ``"rms_norm_fp16@wide"`` for another
             of its shapes), the path of a task file (``"my_task.py"``), a :class:`Task`, or a sequence that mixes these.
-        kernelbench: Path of a KernelBench checkout, for the suites ``kernelbench/level1`` to ``level4``. Other
-            suites do not need it.
+            KernelBench: a level (``"kernelbench/level1"``) or a problem (``"kernelbench/level2/17"``,
+            ``"kernelbench/19_ReLU"``); ``+unsound`` at the end lets problems in that are known to be unsound.
+        kernelbench: Path of a KernelBench checkout, or of a Parquet or JSONL file of its data set. Other suites do
+            not need it.
 
     Returns:
         The tasks in the order they were asked for, each once.
@@ -39,7 +40,7 @@ def load(
         ['softmax', 'log_softmax', 'mingpt_gelu']
     """
     tasks: dict[str, Task] = {}
-    for task in _expand(spec):
+    for task in _expand(spec, kernelbench):
         if tasks.setdefault(task.id, task) != task:
             raise TaskError(f"Two different tasks have the id {task.id!r}. Give one of them another id.")
     if not tasks:
@@ -49,15 +50,15 @@ def load(
     return tuple(tasks.values())
 
 
-def _expand(spec: object) -> Iterator[Task]:
+def _expand(spec: object, kernelbench: str | os.PathLike[str] | None) -> Iterator[Task]:
     if isinstance(spec, Task):
         validate_task(spec)
         yield spec
     elif isinstance(spec, str):
-        yield from _by_name(spec)
+        yield from _by_name(spec, kernelbench)
     elif isinstance(spec, Iterable):
         for item in spec:
-            yield from _expand(item)
+            yield from _expand(item, kernelbench)
     else:
         raise TaskError(
             f"Tasks are named by a suite, an id, a Task or a sequence of these, not by {spec!r} "
@@ -65,7 +66,7 @@ def _expand(spec: object) -> Iterator[Task]:
         )
 
 
-def _by_name(name: str) -> Iterator[Task]:
+def _by_name(name: str, kernelbench: str | os.PathLike[str] | None) -> Iterator[Task]:
     tasks = builtin_tasks()
     base, _, shape = name.partition("@")
     if name in tasks:
@@ -78,15 +79,11 @@ def _by_name(name: str) -> Iterator[Task]:
         task = read_task_file(name)
         validate_task(task)
         yield task
+    elif is_kernelbench(name):
+        yield from kernelbench_tasks(name, kernelbench)
     elif not name.strip():
         raise TaskError(
             f"A task name is empty. Pass a suite ({_listed(suite_names())}) or a task id such as 'relu'."
-        )
-    elif name.lower().startswith(_KERNELBENCH_PREFIX):
-        raise TaskError(
-            f"The suite {name!r} is not available in this version. Read a problem file of your KernelBench checkout "
-            "and pass it as a task, Task(id='my_problem', suite='custom', title='My problem', "
-            f"source=Path('problem.py').read_text()), or use a built-in suite: {_listed(suite_names())}."
         )
     else:
         raise TaskError(_unknown(name))
