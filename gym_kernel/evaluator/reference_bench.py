@@ -72,7 +72,7 @@ class ReferenceBench:
         self._device = torch.device(facts.id)
         scale = TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL
         self._namespace = _execute(task, task.source, scale)
-        self.init_arguments: tuple[Any, ...] = tuple(self._namespace["get_init_inputs"]())
+        self.init_arguments: tuple[Any, ...] = tuple(self._called("get_init_inputs"))
         self._model = self._construct(self._namespace)
         others = [self._construct(_execute(task, source, scale)) for source in task.alternatives]
         self._models = [self._model, *others]
@@ -231,7 +231,17 @@ class ReferenceBench:
             ) from error
 
     def _official(self, seed: int) -> list[Any]:
-        return official_inputs(self._namespace["get_inputs"], self._device, seed)
+        return official_inputs(lambda: self._called("get_inputs"), self._device, seed)
+
+    def _called(self, name: str) -> Sequence[Any]:
+        try:
+            return list(self._namespace[name]())
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            raise TaskError(
+                f"{name}() of task {self.task.id!r} fails: {type(error).__name__}: {error}"
+            ) from error
 
     def _parameters(self) -> tuple[tuple[Parameter, ...], int]:
         state = self._model.state_dict()
