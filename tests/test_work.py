@@ -122,3 +122,16 @@ def test_the_model_is_left_as_it_was():
     before = {name: value.clone() for name, value in model.state_dict().items()}
     count_work(model, [torch.randn(6, 4)], 1.0)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_attention_counts_under_its_own_dtype(dtype):
+    class Attention(nn.Module):
+        def forward(self, q, k, v):
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+
+    q, k, v = (torch.empty(2, 4, 64, 32, dtype=dtype, device="meta") for _ in range(3))
+    before = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+    work = count_work(Attention(), [q, k, v], 0.0)
+    assert work.flops == {str(dtype).removeprefix("torch."): 2 * 2.0 * 2 * 4 * 64 * 64 * 32}
+    assert torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed() == before

@@ -246,9 +246,18 @@ class Judge:
             torch.cuda.set_device(device)
         with self._start_lock:
             if self._benches is None:
+                _compute_as_written()
                 facts = read_device_facts(device)
                 lane = Lane(cache_dir() / "locks" / f"{lock_name(device)}.lock")
                 with lane.hold():
                     ceilings = cached(facts)
                 self._benches = BenchCache(facts, ceilings, lane)
             return self._benches
+
+
+def _compute_as_written() -> None:
+    """Keep references at the precision of their dtype: by default convolutions use TF32, split sums half precision."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -65,9 +66,20 @@ def _dry_run(
     weights = {name: imitate(value) for name, value in _weights(model).items()}
     arguments = [tree_map(imitate, value) for value in inputs]
     # Fused attention has no formula on every device; its plain form is made of products that do.
-    with sdpa_kernel(SDPBackend.MATH), fake, counter, torch.no_grad():
+    with sdpa_kernel(SDPBackend.MATH), _math_attention_in_its_own_dtype(), fake, counter, torch.no_grad():
         outputs = torch.func.functional_call(model, dict(weights), tuple(arguments))
     return weights, arguments, outputs, counter.flops
+
+
+@contextlib.contextmanager
+def _math_attention_in_its_own_dtype() -> Iterator[None]:
+    """Keep half-precision attention from being counted as float32, to which its plain form widens by default."""
+    before = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(before)
 
 
 class _FlopsByDtype(TorchDispatchMode):

@@ -29,7 +29,10 @@ from gym_kernel.evaluator.diagnostics import bounded
 from gym_kernel.evaluator.fence import Isolation, enter_fence
 from gym_kernel.evaluator.fence_limits import FenceLimits
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, sendable_text
-from gym_kernel.evaluator.interpreter_driver import let_the_interpreter_autotune
+from gym_kernel.evaluator.interpreter_driver import (
+    let_the_interpreter_autotune,
+    let_the_interpreter_multiply_bfloat16,
+)
 from gym_kernel.evaluator.precompile import precompile
 from gym_kernel.evaluator.stopwatch import Stopwatch, TimedCall, create_stopwatch
 from gym_kernel.evaluator.work_evidence import Witness, own_libraries
@@ -217,6 +220,7 @@ def _wake_device(device: torch.device) -> None:
     if device.type == "cpu":
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         let_the_interpreter_autotune()
+        let_the_interpreter_multiply_bfloat16()
         return
     # Here, unlike in the host, CUDA may be asked directly.
     os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)

@@ -22,6 +22,10 @@ class Flaw(str, Enum):
     """The output does not depend on the inputs, or only by rounding errors."""
     RANDOM = "random"
     """The reference draws random numbers in ``forward``: two runs of it disagree."""
+    STATEFUL = "stateful"
+    """The reference keeps its state on the module from call to call, where a dry run and a copy of it go wrong."""
+    UNSTABLE = "unstable"
+    """In float32 the reference is further from exact than an honest kernel may be: no kind of inputs is fit."""
     REMOVABLE = "removable"
     """Most of the counted work has no influence on the output or collapses by algebra: its roofline is no floor."""
 
@@ -47,6 +51,10 @@ def _random(reason: str) -> Unsound:
     return Unsound(Flaw.RANDOM, reason)
 
 
+def _unstable(reason: str) -> Unsound:
+    return Unsound(Flaw.UNSTABLE, reason)
+
+
 def _removable(reason: str) -> Unsound:
     return Unsound(Flaw.REMOVABLE, reason)
 
@@ -67,6 +75,10 @@ UNSOUND: dict[tuple[int, int], Unsound] = {
     (2, 23): _constant(
         "the mean over a whole sample after GroupNorm is the mean of its bias, which is 0: what is left is rounding"
     ),
+    (2, 36): _constant(
+        "it sums 256 minima over 128 channels, which is far below zero, and its GELU is 0: the output is the bias "
+        "whatever the input"
+    ),
     (2, 42): _removable(
         "the mean over all pixels of a transposed convolution is that of the input's channel sums times the sums of "
         "the weights"
@@ -79,12 +91,31 @@ UNSOUND: dict[tuple[int, int], Unsound] = {
         "the product is averaged over its columns, so one product with the mean of the weight's rows replaces it, "
         "and the logsumexp after it goes over a single element"
     ),
+    (2, 58): _constant(
+        "a logsumexp is seldom below zero, so what it clamps to [-1, 1] after subtracting one random scalar is the "
+        "same number for nearly every input (1, with the parameters on a CPU)"
+    ),
     (2, 66): _random("its dropout is active (p = 0.2), so two runs of the reference disagree"),
     (2, 80): _constant("it subtracts from a single maximum its own mean: the output is 0 whatever the input"),
     (2, 83): _constant("it clamps min(x, 0) to [0, 1]: the output is 0 whatever the input"),
+    (2, 93): _constant(
+        "it keeps min(x + 0.5, 0) of a convolution's small outputs: all but one in a million are 0, and inputs of "
+        "which more are left make its GELU ill-posed in float32"
+    ),
     (2, 98): _removable(
         "the product is averaged over groups of 16 columns, so the product with the averaged weights replaces it "
         "with a 16th of the work"
+    ),
+    (3, 10): _unstable("in float32 it is off by 4e-4 of its outputs' size at the official sizes"),
+    (3, 20): _unstable("in float32 it is off by 1e-4 of its outputs' size at the official sizes"),
+    (3, 24): _unstable("in float32 it is off by 5e-2 of its outputs' size at the official sizes"),
+    (3, 28): _constant(
+        "its transformer takes the batch for the sequence, so that the class token never sees a patch: the output "
+        "does not depend on the image"
+    ),
+    (3, 33): Unsound(
+        Flaw.STATEFUL,
+        "it keeps the hidden state in an attribute that is no buffer and copies every input into it",
     ),
     (3, 35): _random("it draws the LSTM's initial states in forward, so two runs of the reference disagree"),
     (3, 49): _removable(

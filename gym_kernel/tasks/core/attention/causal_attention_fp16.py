@@ -16,7 +16,7 @@ TASK = {
             "small": {"batch": 2, "heads": 2, "queries": 20, "keys": 40, "dim": 32, "QUERY_BLOCK": 8},
         },
         "odd": {
-            "official": {"batch": 2, "heads": 20, "queries": 1201, "keys": 3001, "dim": 64},
+            "official": {"batch": 3, "heads": 20, "queries": 1201, "keys": 3001, "dim": 64},
             "small": {"batch": 1, "heads": 3, "queries": 23, "keys": 49, "dim": 32, "QUERY_BLOCK": 8},
         },
     },

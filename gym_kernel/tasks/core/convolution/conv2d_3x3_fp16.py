@@ -12,7 +12,7 @@ TASK = {
             "small": {"batch": 2, "in_channels": 12, "out_channels": 16, "height": 10, "width": 11},
         },
         "unet": {
-            "official": {"batch": 8, "in_channels": 320, "out_channels": 320, "height": 64, "width": 64},
+            "official": {"batch": 16, "in_channels": 320, "out_channels": 320, "height": 64, "width": 64},
             "small": {"batch": 2, "in_channels": 16, "out_channels": 20, "height": 8, "width": 8},
         },
         "odd": {

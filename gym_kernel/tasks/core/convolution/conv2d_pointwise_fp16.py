@@ -12,7 +12,7 @@ TASK = {
             "small": {"batch": 2, "in_channels": 40, "out_channels": 36, "height": 7, "width": 9},
         },
         "expand": {
-            "official": {"batch": 128, "in_channels": 192, "out_channels": 768, "height": 14, "width": 14},
+            "official": {"batch": 256, "in_channels": 192, "out_channels": 768, "height": 14, "width": 14},
             "small": {"batch": 2, "in_channels": 24, "out_channels": 72, "height": 5, "width": 6},
         },
         "odd": {

@@ -6,9 +6,12 @@ from torch import nn
 TASK = {
     "level": 2,
     "shapes": {
-        "experts64": {"official": {"tokens": 262144, "experts": 64}, "small": {"tokens": 64, "experts": 64}},
-        "experts256": {"official": {"tokens": 65536, "experts": 256}, "small": {"tokens": 48, "experts": 96}},
-        "odd": {"official": {"tokens": 200003, "experts": 60}, "small": {"tokens": 61, "experts": 60}},
+        "experts64": {"official": {"tokens": 524288, "experts": 64}, "small": {"tokens": 64, "experts": 64}},
+        "experts256": {
+            "official": {"tokens": 131072, "experts": 256},
+            "small": {"tokens": 48, "experts": 96},
+        },
+        "odd": {"official": {"tokens": 400003, "experts": 60}, "small": {"tokens": 61, "experts": 60}},
     },
     "domains": ["any"],
     "tolerance": {"reduction_length": 256},
@@ -29,7 +32,7 @@ class Model(nn.Module):
         return torch.softmax(logits, dim=-1).gather(1, experts), experts.int()
 
 
-tokens = 262144
+tokens = 524288
 experts = 64
 
 
