@@ -16,6 +16,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import resource
 import signal
 import sys
@@ -43,7 +44,7 @@ from gym_kernel.tasks.kernelbench.building import build_task
 from gym_kernel.tasks.kernelbench.pinning import REVISION, content_hash, level_hash
 from gym_kernel.tasks.kernelbench.problem import Problem
 from gym_kernel.tasks.kernelbench.reading import read_problems
-from gym_kernel.tasks.kernelbench.shrinking import WAYS, small_sizes
+from gym_kernel.tasks.kernelbench.shrinking import OFFICIAL, WAYS, small_sizes
 from gym_kernel.tasks.kernelbench.static import ModuleFacts, read_module
 from gym_kernel.tasks.task import Task, TaskScale
 
@@ -60,7 +61,6 @@ _SMALL_INPUT_ELEMENTS = 1 << 17
 _SMALL_OUTPUT_ELEMENTS = 1 << 18
 _QUICK_REFERENCE_US = 60_000.0
 _FEW_KINDS = (InputKind.OFFICIAL, InputKind.SIGNED_NORMAL)
-_OFFICIAL_WAY = -1
 
 
 def survey(problem: Problem, device: str, limit_s: float) -> dict[str, Any]:
@@ -95,13 +95,13 @@ def _that_work(
 ) -> Iterator[dict[str, Any]]:
     """Ways in which the reference runs, smallest sizes first; what goes wrong in others goes into ``failures``."""
     seen: list[dict[str, int]] = []
-    for way in [_OFFICIAL_WAY] if device != "cpu" else [*range(len(WAYS)), _OFFICIAL_WAY]:
-        sizes = small_sizes(facts, way) if way >= 0 else {}
+    for way in [OFFICIAL] if device != "cpu" else [*range(len(WAYS)), OFFICIAL]:
+        sizes = small_sizes(facts, way)
         if sizes in seen:
             continue
         seen.append(sizes)
         found = _in_process(_at(task, sizes), device, limit_s, tuple(InputKind))
-        found.update(way=None if way == _OFFICIAL_WAY else way, sizes=sizes)
+        found.update(way=way, sizes=sizes)
         if found["ok"]:
             yield found
             continue
@@ -301,13 +301,12 @@ def _told_by_parameters(bench: ReferenceBench) -> float:
 
 def write_known(rows: list[dict[str, Any]], problems: tuple[Problem, ...]) -> None:
     """Write hashes and ways into the package."""
-    ways = {(row["level"], row["number"]): row.get("way") for row in rows if row["ok"]}
+    ways = {(row["level"], row["number"]): _way_of(row) for row in rows}
     levels = {level: level_hash(p for p in problems if p.level == level) for level in (1, 2, 3, 4)}
     table = []
     for problem in problems:
-        way = ways.get((problem.level, problem.number))
-        mark = "-" if way is None else str(way)
-        table.append(f"{problem.level} {problem.number} {content_hash(problem.source)[:16]} {mark}")
+        way = ways.get((problem.level, problem.number), "?")
+        table.append(f"{problem.level} {problem.number} {content_hash(problem.source)[:16]} {way}")
     text = KNOWN.read_text()
     head = text[: text.index("LEVEL_HASHES")]
     middle = text[text.index("#: Level, number") : text.index('"""\\\n') + 5]
@@ -315,6 +314,15 @@ def write_known(rows: list[dict[str, Any]], problems: tuple[Problem, ...]) -> No
     KNOWN.write_text(
         head + "LEVEL_HASHES: dict[int, str] = {\n" + hashes + "}\n\n" + middle + "\n".join(table) + '\n"""\n'
     )
+
+
+def _way_of(row: dict[str, Any]) -> str:
+    """The way that works; ``?`` where nobody knows, as the machine was too small or nothing was tried."""
+    if row["ok"]:
+        return str(row["way"])
+    # What fails for another reason than its size at the smallest sizes has some that depend on each other.
+    failures = row.get("failures") or ["over 0 s"]
+    return "?" if re.search(r"allocate memory|over \d+ s", failures[0]) else str(OFFICIAL)
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]], device: str) -> list[dict[str, Any]]:
@@ -335,7 +343,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
     for level in sorted({row["level"] for row in rows}):
         of_level = [row for row in rows if row["level"] == level]
         ran = [row for row in of_level if row["ok"]]
-        ways = Counter("official" if row["way"] is None else row["way"] for row in ran)
+        ways = Counter("official" if row["way"] == OFFICIAL else row["way"] for row in ran)
         lines.append(
             f"level {level}: {len(of_level)} problems, {len(ran)} ran, "
             f"{sum(row['input_elements'] <= 1 << 16 for row in ran)} with inputs of at most 65,536 elements, "

@@ -15,6 +15,8 @@ __all__ = [
     "REVISION",
     "KernelBenchMismatch",
     "content_hash",
+    "is_pinned",
+    "is_pinned_level",
     "level_hash",
     "pinned_plan",
     "warn_of_differences",
@@ -61,7 +63,11 @@ def is_pinned_level(level: int, problems: Iterable[Problem]) -> bool:
 
 
 def pinned_plan(problem: Problem) -> int | None:
-    """Number of the way to small sizes that was tried out on this very text; ``None`` where none was."""
+    """The way to small sizes that was found to work on this very text.
+
+    Returns:
+        A way of :func:`~gym_kernel.tasks.kernelbench.shrinking.small_sizes`; ``None`` where none was tried out.
+    """
     pinned = _pinned().get((problem.level, problem.number))
     return pinned.plan if pinned is not None and _agrees(pinned, problem) else None
 
@@ -105,5 +111,5 @@ def _pinned() -> dict[tuple[int, int], _Pinned]:
     for line in TABLE.split("\n"):
         if line:
             level, number, content, plan = line.split()
-            known[int(level), int(number)] = _Pinned(content, None if plan == "-" else int(plan))
+            known[int(level), int(number)] = _Pinned(content, None if plan == "?" else int(plan))
     return known

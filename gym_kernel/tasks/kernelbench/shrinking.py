@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gym_kernel.tasks.kernelbench.static import ModuleFacts
 
-__all__ = ["CAREFUL", "WAYS", "small_sizes"]
+__all__ = ["CAREFUL", "OFFICIAL", "WAYS", "small_sizes"]
 
 _BATCH = re.compile(r"b|batch|batch_?size|bs", re.IGNORECASE)
 _SPATIAL = re.compile(
@@ -67,17 +67,22 @@ WAYS = (
 #: The most careful way.
 CAREFUL = len(WAYS) - 1
 
+#: No way at all: the sizes that the module has.
+OFFICIAL = -1
+
 
 def small_sizes(facts: ModuleFacts, way: int) -> dict[str, int]:
     """Sizes of a module, scaled down.
 
     Args:
         facts: The module.
-        way: Index into :data:`WAYS`.
+        way: Index into :data:`WAYS`, or :data:`OFFICIAL`.
 
     Returns:
         New values for module-level integers; empty where this way changes nothing.
     """
+    if way == OFFICIAL:
+        return {}
     chosen = WAYS[way]
     inputs = facts.inputs or ()
     ranks = {

@@ -22,8 +22,8 @@ class Flaw(str, Enum):
     """The output does not depend on the inputs, or only by rounding errors."""
     RANDOM = "random"
     """The reference draws random numbers in ``forward``: two runs of it disagree."""
-    STATEFUL = "stateful"
-    """The reference keeps its state on the module from call to call, where a dry run and a copy of it go wrong."""
+    UNCOPYABLE = "uncopyable"
+    """The reference keeps tensors or modules where a float64 copy or a dry run of it cannot follow."""
     UNSTABLE = "unstable"
     """In float32 the reference is further from exact than an honest kernel may be: no kind of inputs is fit."""
     REMOVABLE = "removable"
@@ -114,10 +114,13 @@ UNSOUND: dict[tuple[int, int], Unsound] = {
         "does not depend on the image"
     ),
     (3, 33): Unsound(
-        Flaw.STATEFUL,
-        "it keeps the hidden state in an attribute that is no buffer and copies every input into it",
+        Flaw.UNCOPYABLE, "it keeps its hidden state from call to call in an attribute that is no buffer"
     ),
     (3, 35): _random("it draws the LSTM's initial states in forward, so two runs of the reference disagree"),
+    (3, 44): Unsound(
+        Flaw.UNCOPYABLE,
+        "it calls its layers in a lambda, which goes on using those of the module it was copied from",
+    ),
     (3, 49): _removable(
         "it returns the final state alone: the diagonal blocks, four fifths of the work that is counted, are thrown "
         "away"
