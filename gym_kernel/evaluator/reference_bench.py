@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -73,10 +72,11 @@ class ReferenceBench:
         scale = TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL
         self._namespace = _execute(task, task.source, scale)
         self.init_arguments: tuple[Any, ...] = tuple(self._called("get_init_inputs"))
-        self._model = self._construct(self._namespace)
-        others = [self._construct(_execute(task, source, scale)) for source in task.alternatives]
-        self._models = [self._model, *others]
-        self._models64 = [copy.deepcopy(model).double() for model in self._models]
+        namespaces = [self._namespace, *(_execute(task, source, scale) for source in task.alternatives)]
+        self._models = [self._construct(namespace) for namespace in namespaces]
+        self._model = self._models[0]
+        # Made anew: a copy of a model may go on using parts of the original.
+        self._models64 = [self._construct(namespace).double() for namespace in namespaces]
         self._reference_errors: dict[tuple[InputKind, int], tuple[float, ...] | None] = {}
 
         sample = self._official(seed=0)
@@ -96,7 +96,8 @@ class ReferenceBench:
             domain.fixed or not tensor.is_floating_point()
             for tensor, domain in zip(tensors, self.domains, strict=True)
         )
-        work = count_work(self._model, sample, task.flops_per_element)
+        # Not the model itself, which might keep the tensors without memory that it is counted with.
+        work = count_work(self._construct(self._namespace), sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
         del sample, tensors, outputs
         self.copy_us = self._time_copy(lambda output: output)

@@ -7,6 +7,7 @@ import time
 
 import torch
 
+from gym_kernel.errors import TaskError
 from gym_kernel.evaluator.arena import Arena, view
 from gym_kernel.evaluator.canary import choose_canary, was_canary_seen, was_spin_seen, without_canary
 from gym_kernel.evaluator.clock_audit import CallOverhead, ClockAudit
@@ -143,7 +144,10 @@ class Trial:
             thin = thin or self._thin_work(evidence)
         self._refuse_borrowed(thin)
         if worst is None:
-            raise RuntimeError(f"No input kind is fit to judge task {self._bench.task.id!r} by.")
+            raise TaskError(
+                f"No input kind is fit to judge task {self._bench.task.id!r} by: its reference is further from a "
+                "float64 run than a submission may be. `gym-kernel tasks --check` says more."
+            )
         return worst
 
     def _profiled_kinds(self) -> set[InputKind]:
