@@ -262,3 +262,9 @@ def test_importing_tasks_needs_neither_torch_nor_triton() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_sizes_may_be_assigned_together() -> None:
+    source = make_task().source + "\ndepth, height = 16, 2 * N\n"
+    mine = make_task(source=source, sizes={TaskScale.SMALL: {"depth": 2, "height": 4}})
+    assert load(mine) == (mine,)

@@ -112,9 +112,18 @@ def _integer_names(module: ast.Module) -> frozenset[str]:
             targets, value = [node.target], node.value
         else:
             continue
-        if _is_integer(value, names):
-            names.update(target.id for target in targets if isinstance(target, ast.Name))
+        for target in targets:
+            for one, its_value in _pairs(target, value):
+                if isinstance(one, ast.Name) and _is_integer(its_value, names):
+                    names.add(one.id)
     return frozenset(names)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Targets with their values; those of `depth, height = 16, 32` one by one."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 def _is_integer(node: ast.expr, names: set[str]) -> bool:

@@ -117,10 +117,6 @@ UNSOUND: dict[tuple[int, int], Unsound] = {
         Flaw.UNCOPYABLE, "it keeps its hidden state from call to call in an attribute that is no buffer"
     ),
     (3, 35): _random("it draws the LSTM's initial states in forward, so two runs of the reference disagree"),
-    (3, 44): Unsound(
-        Flaw.UNCOPYABLE,
-        "it calls its layers in a lambda, which goes on using those of the module it was copied from",
-    ),
     (3, 49): _removable(
         "it returns the final state alone: the diagonal blocks, four fifths of the work that is counted, are thrown "
         "away"
