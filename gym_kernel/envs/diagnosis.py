@@ -63,7 +63,8 @@ def diagnosis(agreement: Agreement) -> str:
 def _tail(agreement: Agreement) -> str:
     if agreement.first_wrong_column >= _TAIL:
         where = f"the last {100 * (1 - agreement.first_wrong_column):.3g} % of their rows"
-    elif agreement.first_wrong >= _TAIL:
+    elif agreement.first_wrong >= _TAIL and agreement.input_kind != "outlier_suffix":
+        # With outliers some rows go wrong and some do not, so where the first of them stands is chance.
         where = f"the last {100 * (1 - agreement.first_wrong):.3g} % of the output"
     else:
         return ""
