@@ -57,7 +57,8 @@ def diagnosis(agreement: Agreement) -> str:
             "Look for overflow (subtract the maximum before exp), division by zero, and elements that are "
             f"never written: outputs are filled with NaN beforehand.{_tail(agreement)}"
         )
-    return _tail(agreement).strip() or _precision(agreement) or _elsewhere(agreement)
+    # A row that is just over the bound may stand anywhere; what was left out is wrong by far.
+    return _precision(agreement) or _tail(agreement).strip() or _elsewhere(agreement)
 
 
 def _tail(agreement: Agreement) -> str:
