@@ -135,3 +135,11 @@ def test_arguments_are_checked(make_env: Any, kwargs: dict[str, Any]) -> None:
 def test_only_kernel_environments_are_wrapped() -> None:
     with pytest.raises(ConfigurationError, match="wraps a KernelEnv"):
         RepairBudget(gymnasium.make("CartPole-v1"))
+
+
+def test_a_second_budget_is_refused() -> None:
+    env = RepairBudget(gymnasium.make("gym_kernel:KernelEnv-v0", tasks="relu", device="cpu"))
+    assert env.turn_budget == 2
+    with pytest.raises(ConfigurationError, match="has a RepairBudget already"):
+        RepairBudget(env, turns=3)
+    env.close()

@@ -15,9 +15,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gym_kernel.errors import ConfigurationError
+from gym_kernel.errors import ConfigurationError, TaskError
 from gym_kernel.evaluator.client import EvaluatorConfig
 from gym_kernel.evaluator.processes import children_of
+from gym_kernel.tasks import Task
 
 ROOT = Path(__file__).parents[1]
 HONEST = (ROOT / "examples" / "kernels" / "relu.py").read_text()
@@ -183,5 +184,34 @@ def test_odd_texts_get_the_right_status(warm_evaluator: None, reply: str, status
         feedback, _, _, _, info = env.step(reply)
         assert info["status"] == status, feedback
         assert "worker_pool" not in feedback
+    finally:
+        env.close()
+
+
+@pytest.mark.parametrize("place", ["module", "get_inputs", "forward"])
+@pytest.mark.parametrize("ending", ["SystemExit(0)", "KeyboardInterrupt"])
+def test_a_reference_that_ends_its_process_is_a_task_error(place: str, ending: str) -> None:
+    places = {"module": "", "get_inputs": "", "forward": "pass", place: f"raise {ending}"}
+    source = f"""
+import torch
+{places["module"]}
+class Model(torch.nn.Module):
+    def forward(self, x):
+        {places["forward"]}
+        return x * 2
+def get_inputs():
+    {places["get_inputs"]}
+    return [torch.rand(8, 8)]
+def get_init_inputs():
+    return []
+"""
+    env = gymnasium.make(
+        "gym_kernel:KernelEnv-v0",
+        tasks=Task(id="ends", suite="mine", title="Ends", source=source),
+        device="cpu",
+    )
+    try:
+        with pytest.raises(TaskError, match=ending.removesuffix("(0)")):
+            env.reset()
     finally:
         env.close()

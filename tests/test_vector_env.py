@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from gymnasium.vector import AutoresetMode
 
 from gym_kernel import ConfigurationError, KernelVectorEnv, TaskError
 from gym_kernel.evaluator.processes import descendants_of
+from gym_kernel.wrappers import NumericObservation, TemplateAction
 
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
 RELU = (KERNELS / "relu.py").read_text()
@@ -246,6 +248,69 @@ def test_bad_arguments_are_named(make: Any) -> None:
     for actions in ("ab", [WORDS], [WORDS] * 3):
         with pytest.raises(ConfigurationError, match="2 replies"):
             envs.step(actions)
+
+
+def test_close_can_be_followed_by_reset_and_close(make: Any) -> None:
+    envs = make(1, tasks="relu")
+    before = set(descendants_of(os.getpid()))
+    for _ in range(2):
+        envs.reset()
+        assert set(descendants_of(os.getpid())) - before
+        envs.close()
+        deadline = time.monotonic() + 10
+        while set(descendants_of(os.getpid())) - before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not set(descendants_of(os.getpid())) - before
+
+
+def test_a_bad_action_costs_nobody_a_turn(make: Any) -> None:
+    envs = make(2, tasks="relu", turns=2)
+    envs.reset(seed=0)
+    for actions in ([WORDS, None], None, 5, {WORDS, "b"}, {0: WORDS, 1: WORDS}, iter([WORDS, WORDS])):
+        with pytest.raises(ConfigurationError):
+            envs.step(actions)
+    assert list(envs.step([WORDS, WORDS])[4]["turn"]) == [1, 1]
+
+
+@pytest.mark.parametrize("seed", [7, np.int64(7), [7, 8], np.array([7, 8])], ids=str)
+def test_any_seed_makes_later_draws_of_groups_repeatable(make: Any, seed: Any) -> None:
+    def draws() -> list[list[str]]:
+        envs = make(4, groups=2)
+        envs.reset(seed=seed)
+        return [list(envs.reset()[1]["task"]) for _ in range(3)]
+
+    assert draws() == draws()
+
+
+def test_a_named_reset_of_one_member_leaves_the_group_in_step(make: Any) -> None:
+    envs = make(2, groups=2, autoreset_mode="Disabled")
+    envs.reset(seed=3)
+    envs.step([WORDS] * 2)
+    mask = np.array([True, False])
+    envs.reset(options={"reset_mask": mask, "task": "relu"})
+    envs.reset(options={"reset_mask": ~mask, "task": "relu"})
+    envs.step([WORDS] * 2)
+    tasks = [list(envs.reset()[1]["task"]) for _ in range(3)]
+    assert all(first == second for first, second in tasks)
+
+
+def test_numeric_observations_are_arrays(make: Any) -> None:
+    envs = make(2, tasks="relu", wrappers=(TemplateAction, NumericObservation))
+    observations, _ = envs.reset(seed=0)
+    assert observations.shape == envs.observation_space.shape
+    assert observations in envs.observation_space
+    first, *_ = envs.step(envs.action_space.sample())
+    assert first.shape == observations.shape
+    assert first is not observations
+
+
+def test_a_copy_plays_on_its_own(make: Any) -> None:
+    envs = make(1, tasks="relu")
+    envs.reset(seed=0)
+    again = pickle.loads(pickle.dumps(envs))
+    again.reset(seed=0)
+    assert list(again.step([WORDS])[4]["final_info"]["status"]) == ["rejected"]
+    again.close()
 
 
 def test_attributes_pass_through(make: Any) -> None:

@@ -199,8 +199,8 @@ class KernelEnv(gym.Env[str, str]):
         episode = self._episode
         if episode is None or not episode.open:
             raise ResetNeeded(
-                "There is no open episode: call reset() before step(). An episode ends after one submission; "
-                "wrap the environment in gym_kernel.wrappers.RepairBudget to grant more."
+                "There is no open episode: call reset() before step(). The bare environment's episode ends after one "
+                "submission, that of gym_kernel.wrappers.RepairBudget when its turns are spent."
             )
         code = extract_code(action)
         verdict = self._judge(episode, action, code)

@@ -24,7 +24,7 @@ def spread(device: str | Sequence[str], groups: int) -> tuple[str, ...]:
     Raises:
         ConfigurationError: The sequence is empty or holds something that is no name.
     """
-    names = [device] if isinstance(device, str) else list(device)
+    names = [device] if isinstance(device, str) else list(device) if isinstance(device, (list, tuple)) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise ConfigurationError(
             f"device must be a name or a list of names such as ['cuda:0'], not {device!r}."

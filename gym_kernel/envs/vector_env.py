@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Text
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
 from gym_kernel.envs.kernel_env import KernelEnv
 from gym_kernel.envs.vector_devices import spread
-from gym_kernel.envs.vector_reset import plan_reset
+from gym_kernel.envs.vector_reset import first_seed, plan_reset
 from gym_kernel.errors import ConfigurationError
 
 __all__ = ["KernelVectorEnv"]
@@ -32,7 +33,8 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
     evaluator host, so a slow compile occupies a compile slot and not the device. It is what
     ``gymnasium.make_vec("gym_kernel:KernelEnv-v0", num_envs=16)`` makes.
 
-    Observations are a tuple of ``str``, one for each environment; ``step`` takes a sequence of as many replies.
+    Observations are a tuple of ``str``, one for each environment (an array where wrappers make them numeric);
+    ``step`` takes a list, tuple or array of as many replies. A wrapper of your own that raises costs the step of all.
     Rewards are float64 of shape ``(num_envs,)``, terminations and truncations are bool of the same shape, infos
     are Gymnasium's arrays by key.
 
@@ -42,7 +44,9 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
         device: As for ``KernelEnv``, or a list of devices to spread the groups over. ``"auto"`` takes every
             GPU that is visible, or the CPU where there is none.
         groups: Size of a group, for GRPO: environments ``0 .. groups - 1`` get the same task, on the same
-            device, then the next ``groups``, and so on. ``num_envs`` must be a multiple of it.
+            device, then the next ``groups``, and so on. ``num_envs`` must be a multiple of it. It is the n-th
+            episode since the last full reset that members share: with ``stop_when_correct`` in ``SAME_STEP`` one
+            of them may be an episode ahead.
         turns: Submissions an episode, by :class:`~gym_kernel.wrappers.RepairBudget`; ``None`` leaves the bare
             environment with its one.
         discount: ``RepairBudget``'s discount.
@@ -138,7 +142,8 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
             TaskError: A task is none of the environments'.
             EvaluatorError: The evaluator could not be started.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        super().reset(seed=first_seed(seed))
+        self.closed = False
         plan = plan_reset(self.num_envs, self.group_size, seed, options, self.np_random)
         reset = self._run(lambda position: self._slots[position].reset(*plan.of(position)), plan.positions)
         infos: dict[str, Any] = {}
@@ -204,8 +209,15 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
         for slot in self._slots:
             slot.begun = False
 
-    def _observed(self) -> tuple[Any, ...]:
-        return tuple(slot.observation for slot in self._slots)
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pending": []}
+
+    def _observed(self) -> Any:
+        observations = tuple(slot.observation for slot in self._slots)
+        if isinstance(self.single_observation_space, Text):
+            return observations
+        empty: Any = create_empty_array(self.single_observation_space, self.num_envs)
+        return concatenate(self.single_observation_space, observations, empty)
 
     def _run(self, work: Callable[[int], Result], positions: Iterable[int]) -> list[Result]:
         """Do this for several environments at once; an error is raised when all of them are done."""
@@ -216,11 +228,19 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
         return [future.result() for future in self._pending]
 
     def _check(self, actions: Sequence[str]) -> None:
-        if isinstance(actions, str) or len(actions) != self.num_envs:
-            found = "a single str" if isinstance(actions, str) else f"{len(actions)} entries"
+        if not isinstance(actions, (list, tuple, np.ndarray)) or len(actions) != self.num_envs:
+            several = isinstance(actions, (list, tuple, np.ndarray))
+            found = f"{len(actions)} entries" if several else f"a {type(actions).__name__}"
             raise ConfigurationError(
                 f"step() takes a list of {self.num_envs} replies, one for each environment, not {found}."
             )
+        if isinstance(self.single_action_space, Text):
+            # Before anything is judged: the others' submissions would be lost with this one.
+            for position, action in enumerate(actions):
+                if not isinstance(action, str):
+                    raise ConfigurationError(
+                        f"Action {position} is a {type(action).__name__}; an action is a str, the policy's reply."
+                    )
         for slot in self._slots:
             if slot.error is not None:
                 error, slot.error = slot.error, None

@@ -10,7 +10,7 @@ import numpy as np
 
 from gym_kernel.errors import ConfigurationError
 
-__all__ = ["ResetPlan", "plan_reset"]
+__all__ = ["ResetPlan", "first_seed", "plan_reset"]
 
 _KNOWN = {"task", "tasks", "reset_mask"}
 
@@ -35,6 +35,13 @@ class ResetPlan:
         return self.seeds[position], None if task is None else {"task": task}
 
 
+def first_seed(seed: Any) -> int | None:
+    """A whole number that stands for a reset's ``seed``, to seed what a vector environment draws itself."""
+    if isinstance(seed, (list, tuple, np.ndarray)):
+        seed = next((one for one in seed if one is not None), None)
+    return int(seed) if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) else None
+
+
 def plan_reset(
     num_envs: int,
     group_size: int,
@@ -54,6 +61,8 @@ def plan_reset(
     Raises:
         ConfigurationError: An option is unknown, or a length or type is wrong.
     """
+    if options is not None and not isinstance(options, dict):
+        raise ConfigurationError(f"options must be a dict such as {{'tasks': [...]}}, not {options!r}.")
     options = dict(options or {})
     unknown = sorted(str(key) for key in options if key not in _KNOWN)
     if unknown:
@@ -67,9 +76,13 @@ def plan_reset(
     tasks = _tasks(options, num_envs, group_size)
     seeds = _seeds(seed, num_envs, group_size)
     if group_size > 1:
-        if tasks[0] is None:
-            _check_whole_groups(positions, group_size)
-        if seed is None:
+        cut = not _are_whole_groups(positions, group_size)
+        if cut and tasks[0] is None:
+            raise ConfigurationError(
+                "options['reset_mask'] cuts a group in two, and its members would get different tasks. Reset whole "
+                "groups, or name the tasks: options={'reset_mask': mask, 'tasks': [...]}."
+            )
+        if seed is None and not cut:
             # Whatever became of them before, the members of a group draw the same tasks from here on.
             drawn = random.integers(1 << 31, size=num_envs // group_size).tolist()
             seeds = tuple(drawn[position // group_size] for position in range(num_envs))
@@ -112,7 +125,10 @@ def _seeds(seed: int | Sequence[int | None] | None, num_envs: int, group_size: i
         return tuple(int(seed) + position // group_size for position in range(num_envs))
     if isinstance(seed, (list, tuple, np.ndarray)):
         each = _each(seed, num_envs, group_size, "seed")
-        return tuple(None if one is None else int(one) for one in each)
+        if all(
+            one is None or (isinstance(one, (int, np.integer)) and not isinstance(one, bool)) for one in each
+        ):
+            return tuple(None if one is None else int(one) for one in each)
     raise ConfigurationError(f"seed must be a whole number or a list of them, not {seed!r}.")
 
 
@@ -128,10 +144,5 @@ def _each(values: Sequence[Any], num_envs: int, group_size: int, what: str) -> l
     raise ConfigurationError(f"{what} has {len(values)} entries; {wanted} are needed.")
 
 
-def _check_whole_groups(positions: tuple[int, ...], group_size: int) -> None:
-    groups = {position // group_size for position in positions}
-    if len(groups) * group_size != len(positions):
-        raise ConfigurationError(
-            "options['reset_mask'] cuts a group in two, and its members would get different tasks. Reset whole "
-            "groups, or name the tasks: options={'reset_mask': mask, 'tasks': [...]}."
-        )
+def _are_whole_groups(positions: tuple[int, ...], group_size: int) -> bool:
+    return len({position // group_size for position in positions}) * group_size == len(positions)

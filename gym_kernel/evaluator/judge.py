@@ -222,7 +222,8 @@ class Judge:
             answer = Failure(request_id, FailureCause.TASK, str(error))
         except DeviceUnavailable as error:
             answer = Failure(request_id, FailureCause.DEVICE, str(error))
-        except Exception:
+        except BaseException:
+            # Whoever asked waits for an answer, whatever ends this thread.
             answer = Failure(request_id, FailureCause.INTERNAL, traceback.format_exc(limit=-6))
         self.send(answer)
 

@@ -32,6 +32,8 @@ __all__ = ["BenchCache", "Expected", "ReferenceBench"]
 _CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
 _WEIGHT_SEED = 20_240_229
 _MAX_BENCHES = 64
+# What a task's code may raise: `sys.exit()` in it must not end the thread that was to answer.
+_TASKS_OWN = (Exception, SystemExit, KeyboardInterrupt)
 _COPIES = 5
 
 
@@ -214,7 +216,7 @@ class ReferenceBench:
             return model(*arguments)
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:
+        except _TASKS_OWN as error:
             raise TaskError(
                 f"The reference of task {self.task.id!r} fails: {type(error).__name__}: {error}"
             ) from error
@@ -226,7 +228,7 @@ class ReferenceBench:
                 with torch.device(self._device):
                     model = namespace["Model"](*self.init_arguments)
             return model.to(self._device)
-        except Exception as error:
+        except _TASKS_OWN as error:
             raise TaskError(
                 f"The reference of task {self.task.id!r} cannot be constructed: {type(error).__name__}: {error}"
             ) from error
@@ -239,7 +241,7 @@ class ReferenceBench:
             return list(self._namespace[name]())
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:
+        except _TASKS_OWN as error:
             raise TaskError(
                 f"{name}() of task {self.task.id!r} fails: {type(error).__name__}: {error}"
             ) from error
@@ -327,7 +329,7 @@ def _execute(task: Task, source: str, scale: TaskScale) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": f"reference_{task.id}"}
     try:
         exec(compile(source, f"<reference of {task.id}>", "exec"), namespace)
-    except Exception as error:
+    except _TASKS_OWN as error:
         raise TaskError(
             f"The reference module of task {task.id!r} does not run: {type(error).__name__}: {error}"
         ) from error

@@ -38,7 +38,7 @@ def count_work(model: torch.nn.Module, inputs: Sequence[Any], flops_per_element:
     """
     try:
         weights, arguments, outputs, flops = _dry_run(model, inputs)
-    except Exception:
+    except (Exception, SystemExit, KeyboardInterrupt):
         # Whatever a model may raise on fake tensors, the real run decides whether it is usable at all.
         counter = _FlopsByDtype()
         with torch.no_grad(), counter:

@@ -54,6 +54,10 @@ class RepairBudget(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             self, turns=turns, discount=discount, stop_when_correct=stop_when_correct
         )
         super().__init__(env)
+        if env.has_wrapper_attr("turn_budget"):
+            raise ConfigurationError(
+                "This environment has a RepairBudget already; give that one the number of turns that you want."
+            )
         if not env.has_wrapper_attr("continue_episode") or not isinstance(env.observation_space, KernelText):
             raise ConfigurationError(
                 f"RepairBudget wraps a KernelEnv whose observations are text, not {env}. "
@@ -64,6 +68,11 @@ class RepairBudget(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._stop_when_correct = bool(stop_when_correct)
         self._max_chars = env.observation_space.max_length
         self._rewards: list[float] = []
+
+    @property
+    def turn_budget(self) -> int:
+        """Submissions in an episode."""
+        return self._turns
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
