@@ -42,6 +42,7 @@ from gym_kernel.integrations.trl import (
     prompt_dataset,
     rollout_func,
 )
+from gym_kernel.integrations.trl.context import Context
 from gym_kernel.integrations.trl.conversation import Chat, Conversation
 from gym_kernel.integrations.trl.generation import Sample, sample
 from gym_kernel.integrations.trl.rewards import episode_metrics
@@ -84,7 +85,13 @@ class WatchedTrainer(GRPOTrainer):
         return super().compute_loss(model, inputs, **kwargs)
 
 
-def make_trainer(folder: Path, replies: list[str], group: int = GROUP, **kwargs: Any) -> WatchedTrainer:
+def make_trainer(
+    folder: Path,
+    replies: list[str],
+    group: int = GROUP,
+    settings: dict[str, Any] | None = None,
+    **kwargs: Any,
+) -> WatchedTrainer:
     tokenizer = make_tokenizer(replies)
     config = GRPOConfig(
         output_dir=str(folder),
@@ -105,6 +112,7 @@ def make_trainer(folder: Path, replies: list[str], group: int = GROUP, **kwargs:
         save_strategy="no",
         report_to="none",
         seed=42,
+        **(settings or {}),
     )
     return WatchedTrainer(
         model=make_model(tokenizer, replies),
@@ -261,12 +269,80 @@ def test_a_rollout_is_aligned_and_what_the_policy_would_see(text_trainer: Watche
     rollout.close()
 
 
-def test_an_episode_ends_where_the_context_does(text_trainer: WatchedTrainer) -> None:
+def test_an_episode_ends_where_another_whole_reply_would_not_fit(text_trainer: WatchedTrainer) -> None:
+    prompt = prompt_dataset("relu")[0]["prompt"]
+    rollout = rollout_func(tasks="relu", device="cpu")
+    whole = rollout([prompt], text_trainer)
+    rollout.close()
+    opening, completion = len(whole["prompt_ids"][0]), len(whole["completion_ids"][0])
+    # The trainer's replies have up to eight tokens.
+    for tokens, turns in ((opening + 8, 1), (opening + 3 * completion, 2)):
+        rollout = rollout_func(tasks="relu", device="cpu", max_context_tokens=tokens)
+        output = rollout([prompt] * 2, text_trainer)
+        assert [sum(each) for each in output["env_mask"]] == [2 * turns] * 2
+        assert [len(each.outcomes) for each in output["episode"]] == [turns] * 2
+        rollout.close()
+
+
+def test_a_prompt_must_leave_room_for_a_reply(text_trainer: WatchedTrainer) -> None:
     prompt = prompt_dataset("relu")[0]["prompt"]
     rollout = rollout_func(tasks="relu", device="cpu", max_context_tokens=100)
-    output = rollout([prompt] * 2, text_trainer)
-    assert output["env_mask"] == [[1, 1], [1, 1]]
-    assert [len(each.outcomes) for each in output["episode"]] == [1, 1]
+    with pytest.raises(
+        ConfigurationError, match=r"task relu has .* a reply has up to 8, .* may have 100\. Allow"
+    ):
+        rollout([prompt] * 2, text_trainer)
+    rollout.close()
+    for wrong in (0, True, "100"):
+        with pytest.raises(ConfigurationError, match="max_context_tokens must be"):
+            rollout_func(tasks="relu", device="cpu", max_context_tokens=wrong)  # type: ignore[arg-type]
+
+
+def test_feedback_needs_room_for_itself_and_a_whole_reply(text_trainer: WatchedTrainer) -> None:
+    chat = Chat(text_trainer)
+    opening = chat.opening([{"role": "user", "content": "?"}])
+    reply = Sample((text_trainer.processing_class.eos_token_id,), (-1.0,))
+
+    def after_feedback(most_tokens: float) -> Conversation:
+        conversation = Conversation(chat, Episode("relu"), [opening])
+        conversation.add_reply(reply)
+        conversation.add_feedback("Wrong.", Context(most_tokens, reply_tokens=8))
+        return conversation
+
+    tokens = len(after_feedback(math.inf).token_ids)
+    assert after_feedback(tokens + 8).open
+    cut = after_feedback(tokens + 7)
+    assert not cut.open
+    assert cut.token_ids == [*opening.token_ids, *reply.token_ids]
+
+
+def test_an_evaluation_may_have_groups_of_another_size(tmp_path: Path) -> None:
+    rollout = rollout_func(tasks=["relu", "tanh", "swish"], device="cpu", turns=1)
+    seen: list[list[Episode]] = []
+
+    def watched_return(episode: list[Episode], **kwargs: Any) -> list[float | None]:
+        seen.append(episode)
+        return kernel_return(episode=episode, **kwargs)
+
+    trainer = make_trainer(
+        tmp_path,
+        [NO_KERNEL],
+        settings={"num_generations_eval": 2, "per_device_eval_batch_size": 6},
+        eval_dataset=prompt_dataset(["relu", "tanh", "swish"]),
+        rollout_func=rollout,
+        reward_funcs=[watched_return],
+    )
+    assert "eval_reward" in trainer.evaluate()
+    # TRL shuffles the rows, and the members of a group stay together.
+    evaluated = [each.task for each in seen[0]]
+    assert evaluated[::2] == evaluated[1::2]
+    assert sorted(evaluated[::2]) == ["relu", "swish", "tanh"]
+    # As many rollouts in groups of three, and then parts of groups, as a process of several may get.
+    trainer.model.train()
+    rows = {row["task"]: row["prompt"] for row in prompt_dataset(["relu", "tanh"])}
+    for tasks in (["tanh"] * 3 + ["relu"] * 3, ["relu"] * 1 + ["tanh"] * 3 + ["relu"] * 2):
+        output = rollout([rows[task] for task in tasks], trainer)
+        assert [each.task for each in output["episode"]] == tasks
+    assert sorted(envs.group_size for envs in rollout._envs.values()) == [1, 2, 3]
     rollout.close()
 
 
@@ -305,7 +381,7 @@ def test_a_reply_that_was_cut_off_is_ended_by_the_environment(text_trainer: Watc
     for sampled, told in ((reply, END + between), ([*reply, tokenizer.eos_token_id], between)):
         conversation = Conversation(chat, Episode("relu"), [chat.opening([{"role": "user", "content": "?"}])])
         conversation.add_reply(Sample(tuple(sampled), (-1.0,) * len(sampled)))
-        conversation.add_feedback("Wrong.", math.inf)
+        conversation.add_feedback("Wrong.", Context(math.inf, reply_tokens=8))
         _, ids, mask = conversation.split()
         assert ids[: len(sampled)] == sampled
         assert tokenizer.decode(ids[len(sampled) :]) == told

@@ -49,7 +49,8 @@ class FeedbackMask(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         chat_template_kwargs: More variables for the chat template, for instance ``{"enable_thinking": False}``.
 
     Raises:
-        ConfigurationError: ``env`` does not observe text, the tokenizer is none, or its chat template fails.
+        ConfigurationError: ``env`` does not observe text, the tokenizer is none, adds tokens to each text, pads or
+            truncates, or its chat template fails.
 
     Example:
         >>> import gymnasium
@@ -127,6 +128,7 @@ class FeedbackMask(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 "gym_kernel.transcripts.SampledReply(text, token_ids)."
             )
         if isinstance(action, SampledReply):
+            self._codec.check_known(action.token_ids)
             reply = self._codec.sampled(action.token_ids)
         else:
             reply = self._codec.segment(Owner.POLICY, action)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gym_kernel.integrations.trl.context import Context
 from gym_kernel.integrations.trl.episode import Episode
 from gym_kernel.integrations.trl.generation import Sample
 from gym_kernel.integrations.trl.prompts import Message
@@ -76,15 +77,15 @@ class Conversation:
         self.segments.append(self.chat.codec.sampled(sample.token_ids))
         self.logprobs += sample.logprobs
 
-    def add_feedback(self, feedback: str, most_tokens: float) -> None:
-        """Append feedback on the last reply, or end the rollout where no further reply would fit.
+    def add_feedback(self, feedback: str, context: Context) -> None:
+        """Append feedback on the last reply, or end the rollout where no further whole reply would fit.
 
         Args:
             feedback: What the environment says.
-            most_tokens: Tokens that the policy can see.
+            context: What limits the rollout.
         """
         between = self.chat.format.between(self.segments[-1], feedback)
-        if len(self.token_ids) + len(between.token_ids) >= most_tokens:
+        if not context.has_room_after(len(self.token_ids) + len(between.token_ids)):
             self.open = False
             return
         self.segments.append(between)

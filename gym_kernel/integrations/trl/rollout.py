@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from gym_kernel.envs.vector_env import KernelVectorEnv
 from gym_kernel.errors import ConfigurationError
+from gym_kernel.integrations.trl.context import Context
 from gym_kernel.integrations.trl.episode import Episode
 from gym_kernel.integrations.trl.prompts import Message, task_of, with_observation
 
@@ -34,14 +37,16 @@ class KernelRollout:
         self._turns = turns
         self._max_context_tokens = max_context_tokens
         self._env_kwargs = {**env_kwargs, "turns": turns, "autoreset_mode": AutoresetMode.DISABLED}
-        # By size: training and evaluation may differ in it, and closing the one would stop the other's evaluator.
-        self._envs: dict[int, KernelVectorEnv] = {}
+        # By number and size of group: training and evaluation may differ in either, and closing the one would stop
+        # the other's evaluator.
+        self._envs: dict[tuple[int, int], KernelVectorEnv] = {}
 
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, list[Any]]:
         """Play an episode for each prompt.
 
         Args:
-            prompts: Chat messages that name a task, each repeated ``num_generations`` times, as TRL gives them.
+            prompts: Chat messages that name a task, each repeated ``num_generations`` times, or
+                ``num_generations_eval`` times in an evaluation, as TRL gives them.
             trainer: The ``GRPOTrainer``.
 
         Returns:
@@ -51,7 +56,8 @@ class KernelRollout:
             :class:`~gym_kernel.integrations.trl.episode.Episode`.
 
         Raises:
-            ConfigurationError: A prompt names no task, or the trainer samples in a way that is not supported.
+            ConfigurationError: A prompt names no task or leaves no room for a reply, or the trainer samples in a
+                way that is not supported.
             TaskError: A task is none of those that the rollout function was made for.
             EvaluatorError: The evaluator could not be started.
         """
@@ -59,9 +65,10 @@ class KernelRollout:
         from gym_kernel.integrations.trl.conversation import Chat
         from gym_kernel.integrations.trl.generation import sample
 
-        envs = self._environments(len(prompts), trainer)
-        rollouts = _begin(envs, prompts, Chat(trainer))
-        most_tokens = self._context_tokens(trainer)
+        tasks = [task_of(prompt) for prompt in prompts]
+        envs = self._environments(tasks, trainer)
+        context = Context.of(trainer, self._max_context_tokens)
+        rollouts = _begin(envs, prompts, tasks, Chat(trainer), context)
         for turn in range(self._turns):
             playing = [place for place, each in enumerate(rollouts) if each.open]
             # Sampling is a collective operation in a distributed run, so a turn without episodes has it as well.
@@ -75,7 +82,7 @@ class KernelRollout:
             feedback = _judge(envs, rollouts, texts)
             for place in playing:
                 if rollouts[place].open and turn + 1 < self._turns:
-                    rollouts[place].add_feedback(feedback[place], most_tokens)
+                    rollouts[place].add_feedback(feedback[place], context)
         prompt_ids, completion_ids, env_mask = zip(*(each.split() for each in rollouts), strict=True)
         return {
             "prompt_ids": list(prompt_ids),
@@ -91,19 +98,13 @@ class KernelRollout:
             envs.close()
         self._envs.clear()
 
-    def _environments(self, count: int, trainer: Any) -> KernelVectorEnv:
-        if count not in self._envs:
+    def _environments(self, tasks: Sequence[str], trainer: Any) -> KernelVectorEnv:
+        key = (len(tasks), _group_size(tasks, trainer))
+        if key not in self._envs:
             # A group stays on one device, so that the times that are compared come from the same GPU.
-            group = trainer.num_generations if count % trainer.num_generations == 0 else 1
-            self._envs[count] = KernelVectorEnv(count, groups=group, **self._env_kwargs)
-            weakref.finalize(self, self._envs[count].close)
-        return self._envs[count]
-
-    def _context_tokens(self, trainer: Any) -> float:
-        if self._max_context_tokens is not None:
-            return self._max_context_tokens
-        limit = getattr(trainer.model.config.get_text_config(), "max_position_embeddings", None)
-        return float("inf") if limit is None else limit
+            self._envs[key] = KernelVectorEnv(key[0], groups=key[1], **self._env_kwargs)
+            weakref.finalize(self, self._envs[key].close)
+        return self._envs[key]
 
 
 def rollout_func(
@@ -128,8 +129,8 @@ def rollout_func(
             does not use; ``"auto"`` takes every GPU that is visible.
         turns: Submissions an episode.
         discount: Weight of each submission's reward relative to the one before it.
-        max_context_tokens: An episode ends early where another reply would not fit into this many tokens;
-            ``None`` takes the limit of the model.
+        max_context_tokens: An episode ends early where another whole reply would not fit into this many tokens,
+            and a prompt must leave room for one; ``None`` takes the limit of the model.
         **env_kwargs: Everything else that ``KernelVectorEnv`` takes.
 
     Returns:
@@ -145,21 +146,52 @@ def rollout_func(
     """
     if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1:
         raise ConfigurationError(f"turns must be a whole number of submissions, at least 1, not {turns!r}.")
+    if max_context_tokens is not None and (
+        not isinstance(max_context_tokens, int)
+        or isinstance(max_context_tokens, bool)
+        or max_context_tokens < 1
+    ):
+        raise ConfigurationError(
+            "max_context_tokens must be a whole number of tokens, at least 1, or None for the limit of the model, "
+            f"not {max_context_tokens!r}."
+        )
     env_kwargs = {**env_kwargs, "tasks": tasks, "device": device, "discount": discount}
     # A wrong argument is told here, not in the middle of the first update. This starts nothing.
     KernelVectorEnv(1, turns=turns, **env_kwargs).close()
     return KernelRollout(turns, max_context_tokens, env_kwargs)
 
 
-def _begin(envs: KernelVectorEnv, prompts: Sequence[list[Message]], chat: Chat) -> list[Conversation]:
+def _group_size(tasks: Sequence[str], trainer: Any) -> int:
+    """The trainer's group size, or, where a process has only parts of groups, the largest that divides them."""
+    wanted = trainer.num_generations if trainer.model.training else trainer.num_generations_eval
+    runs = (len(list(run)) for _, run in itertools.groupby(tasks))
+    return math.gcd(wanted, *runs)
+
+
+def _begin(
+    envs: KernelVectorEnv,
+    prompts: Sequence[list[Message]],
+    tasks: Sequence[str],
+    chat: Chat,
+    context: Context,
+) -> list[Conversation]:
     from gym_kernel.integrations.trl.conversation import Conversation
 
-    tasks = [task_of(prompt) for prompt in prompts]
-    observations, _ = envs.reset(options={"tasks": tasks})
-    return [
+    observations, _ = envs.reset(options={"tasks": list(tasks)})
+    rollouts = [
         Conversation(chat, Episode(task), [chat.opening(with_observation(prompt, observation))])
         for prompt, observation, task in zip(prompts, observations, tasks, strict=True)
     ]
+    for each in rollouts:
+        tokens = len(each.token_ids)
+        if not context.has_room_after(tokens):
+            raise ConfigurationError(
+                f"The prompt of task {each.episode.task} has {tokens:,} tokens and a reply has up to "
+                f"{context.reply_tokens:,}, but prompt and reply together may have {context.most_tokens:,}. Allow "
+                "shorter replies, with GRPOConfig(generation_kwargs={'max_new_tokens': n}) (vLLM: 'max_tokens'), "
+                "take a model with a longer context or raise max_context_tokens, or leave the task out."
+            )
+    return rollouts
 
 
 def _judge(envs: KernelVectorEnv, rollouts: list[Conversation], texts: dict[int, str]) -> tuple[str, ...]:
