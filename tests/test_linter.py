@@ -10,7 +10,7 @@ import torch
 
 from gym_kernel.errors import ConfigurationError
 from gym_kernel.evaluator.input_kinds import InputKind
-from gym_kernel.linter import Finding, Rule, Severity, lint_task
+from gym_kernel.linter import Finding, LintProcess, Rule, Severity, lint_task
 from gym_kernel.linter.null_candidates import null_candidates
 from gym_kernel.linter.rounding import rounded
 from gym_kernel.linter.workbench import Workbench, lint_device
@@ -152,6 +152,54 @@ def test_task_is_sound_at_official_sizes(name: str) -> None:
 )
 def test_reference_that_does_not_run_is_found(task: Task, says: str) -> None:
     assert says in message(task, Rule.REFERENCE_RUNS)
+
+
+@pytest.mark.parametrize("what", ["raise SystemExit", "raise SystemExit(0)", "raise GeneratorExit", "exit()"])
+def test_reference_that_would_end_the_process_is_found(what: str) -> None:
+    assert found(make_task(what), Rule.REFERENCE_RUNS)
+    assert found(make_task(init=what), Rule.REFERENCE_RUNS)
+    assert found(replace(make_task(), source=make_task().source + "\n" + what + "\n"), Rule.REFERENCE_RUNS)
+
+
+def test_inputs_without_elements_are_found() -> None:
+    findings = lint_task(make_task(inputs="torch.randn(0, dim)")).errors
+    assert findings
+    assert all(f.message.endswith(".") and f.message.count(". ") >= 1 for f in findings)
+    assert "no elements" in message(make_task(inputs="torch.randn(0, dim)"), Rule.SIZES)
+
+
+class TestProcess:
+    """Tasks that take the process along, and those after them."""
+
+    @pytest.mark.parametrize(
+        ("what", "says"),
+        [
+            ("import os; os._exit(0)", "exit status 0"),
+            ("import os; os.kill(os.getpid(), 9)", "signal 9"),
+            ("while True: pass", "more than 10 s"),
+        ],
+    )
+    def test_task_is_named_and_the_next_ones_are_linted(self, what: str, says: str) -> None:
+        bad, good = make_task(what), make_task()
+        with LintProcess("cpu", limit_s=10.0) as process:
+            reports = [process.lint(good), process.lint(bad), process.lint(good)]
+        assert reports[0] == reports[2] == lint_task(good)
+        (finding,) = reports[1].findings
+        assert (reports[1].task_id, finding.rule, finding.severity) == (
+            "mine",
+            Rule.REFERENCE_RUNS,
+            Severity.ERROR,
+        )
+        assert says in finding.message
+
+    def test_interrupt_of_a_task_is_its_own(self) -> None:
+        with LintProcess("cpu", limit_s=60.0) as process:
+            assert not process.lint(make_task("raise KeyboardInterrupt")).sound
+            assert process.lint(make_task()).sound
+
+    def test_unknown_device_is_refused_before_it_starts(self) -> None:
+        with pytest.raises(ConfigurationError, match="'tpu'"):
+            LintProcess("tpu", limit_s=1.0)
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,23 @@ def test_source_that_is_left_still_runs() -> None:
     assert {"Model", "get_inputs", "get_init_inputs"} <= set(namespace)
 
 
+def test_annotated_task_is_read_and_taken_out() -> None:
+    task = parse_task(text_with('{"level": 2}').replace("TASK =", "TASK: dict ="), "twice")
+    assert (task.level, task.source) == (2, HEAD + "\n" + BODY)
+
+
+@pytest.mark.parametrize("odd", ["\f", "\x0b", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_lines_are_those_of_python(odd: str) -> None:
+    head = HEAD.replace("more words", f"more{odd} words{odd}")
+    assert parse_task(text_with("{}").replace(HEAD, head), "twice").source == head + "\n" + BODY
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+def test_line_ends_of_other_systems_are_made_plain(ending: str) -> None:
+    text = text_with('{\n    "level": 2,\n}')
+    assert parse_task(text.replace("\n", ending), "twice") == parse_task(text, "twice")
+
+
 # --- complaints ----------------------------------------------------------------------------------------
 
 
@@ -158,6 +175,74 @@ def test_entry_that_cannot_be_used_is_refused_by_name(entries: str, says: str) -
     assert "twice" in str(caught.value)
 
 
+HUGE = "0x" + "f" * 5000
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        (
+            '{"tolerance": {"reduction_length": "a"}}',
+            "whole number as 'reduction_length' of its tolerance, not 'a'",
+        ),
+        ('{"tolerance": {"reduction_length": None}}', "not None"),
+        ('{"tolerance": {"reduction_length": 1e999}}', "not inf"),
+        ('{"tolerance": {"absolute": "x", "reason": "Why."}}', "as 'absolute' of its tolerance, not 'x'"),
+        ('{"tolerance": {"absolute": [1], "reason": "Why."}}', "not [1]"),
+        ('{"tolerance": {"reason": 5}}', "a text as 'reason' of its tolerance, not 5"),
+        ('{"memory_gib": 1' + "0" * 400 + "}", "as 'memory_gib', not 1000"),
+        ('{"memory_gib": ' + HUGE + "}", "type int that is too long to show"),
+        ('{"level": ' + HUGE + "}", "type int that is too long to show"),
+        ('{"id": [' + HUGE + "]}", "type list that is too long to show"),
+        ('{"domains": [[0, ' + HUGE + "]]}", "has the domain a value"),
+        ('{"shapes": {' + HUGE + ": {}}}", "has a shape a value"),
+        ("{" + HUGE + ": 1}", "unknown entries a value"),
+        ('{"level": ' + "[" * 90 + "]" * 90 + "}", "needs 1, 2 or 3"),
+        ('{"title": "\\ud800"}', "surrogate"),
+    ],
+)
+def test_value_of_a_wrong_kind_is_a_complaint_and_no_accident(entries: str, says: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        parse_task(text_with(entries), "twice")
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("depth", [250, 100_000])
+def test_source_that_is_nested_too_deeply_is_refused(depth: int) -> None:
+    with pytest.raises(TaskError, match=r"'twice' is (nested too deeply|not valid Python)"):
+        parse_task(BODY + "y = " + "(" * depth + ")" * depth, "twice")
+    with pytest.raises(TaskError, match=r"'twice' is (nested too deeply|not valid Python)"):
+        parse_task(BODY + "y = " + "-" * 100_000 + "1", "twice")
+
+
+@pytest.mark.parametrize("task_id", ["../../x", "a\\nb", " relu ", "r\\ud800", "", "..", "a@b", "a/b"])
+def test_id_that_names_no_file_is_refused(task_id: str) -> None:
+    with pytest.raises(TaskError, match=r"letters, digits|surrogate"):
+        parse_task(text_with(f'{{"id": "{task_id}"}}'), "twice")
+    with pytest.raises(TaskError, match="letters, digits"):
+        parse_task(BODY, "my task")
+
+
+@pytest.mark.parametrize(
+    "line", ["import math; TASK = {}", "TASK = {}; import math", "TASK = {\n}; import math"]
+)
+def test_task_that_shares_its_lines_is_refused(line: str) -> None:
+    with pytest.raises(TaskError, match="on lines of its own"):
+        parse_task(line + "\n" + BODY, "twice")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["TASK |= {}", 'TASK["level"] = 2', "del TASK", "level = TASK", "TASK, x = {}, 1", "x = TASK = {}", "TASK: dict",
+     "if True:\n    TASK = {}", "import math as TASK", "def TASK():\n    pass", "for TASK in []:\n    pass"],
+)  # fmt: skip
+@pytest.mark.parametrize("declared", ["{}", None])
+def test_other_use_of_the_name_is_refused(line: str, declared: str | None) -> None:
+    with pytest.raises(TaskError, match="uses the name TASK at line"):
+        parse_task((HEAD + BODY if declared is None else text_with(declared)) + "\n" + line + "\n", "twice")
+
+
 @pytest.mark.parametrize("text", ["def (:\n", "x = '\0'"])
 def test_text_that_is_no_python_is_refused(text: str) -> None:
     with pytest.raises(TaskError, match="'twice' is not valid Python"):
@@ -184,6 +269,8 @@ def test_file_is_named_like_its_task(tmp_path: Path) -> None:
 def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"nowhere\.py' cannot be read"):
         load(str(tmp_path / "nowhere.py"))
+    with pytest.raises(TaskError, match="cannot be read: embedded null"):
+        load("a\0.py")
     (tmp_path / "latin.py").write_bytes(b"# \xff\n")
     with pytest.raises(TaskError, match="cannot be read"):
         load(str(tmp_path / "latin.py"))

@@ -13,10 +13,12 @@ from typing import Any, cast
 
 import pytest
 import torch
+from gymnasium.envs.registration import EnvSpec
 
 from gym_kernel.errors import TaskError
 from gym_kernel.tasks import Domain, Task, TaskScale, Tolerance, load, suite_names
 from gym_kernel.tasks.suites import suite_task_ids
+from gym_kernel.tasks.task import Shape
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -172,11 +174,43 @@ def test_unknown_suite_is_refused() -> None:
         ({"flops_per_element": float("nan")}, "finite number"),
         ({"tolerance": Tolerance(absolute=-1.0, reason="why not")}, "absolute tolerance"),
         ({"tolerance": Tolerance(reduction_length=0)}, "reduction_length"),
+        ({"tolerance": Tolerance(reduction_length="a")}, "reduction_length='a'"),  # type: ignore[arg-type]
+        ({"tolerance": Tolerance(reduction_length=float("inf"))}, "=inf"),  # type: ignore[arg-type]
+        ({"tolerance": Tolerance(absolute="x", reason="why not")}, "of 'x'"),  # type: ignore[arg-type]
+        ({"tolerance": Tolerance(reason=5)}, "give a text"),  # type: ignore[arg-type]
+        ({"memory_gib": 10**400}, "memory_gib=1000.*finite number"),
+        ({"memory_gib": 10**5000}, "too long to show"),
+        ({"flops_per_element": -(10**5000)}, "too long to show"),
+        ({"domains": (Domain(0, 10**5000),)}, "bounds that are no numbers"),
+        ({"sizes": {TaskScale.SMALL: {"N": 10**5000}}}, "below 2"),
+        ({"source": SOURCE + "N = " + "-" * 100_000 + "1"}, "not valid Python|cannot be parsed"),
+        ({"source": SOURCE + "N = 1" + " + 1" * 3000}, "nested too deeply|cannot be parsed|not valid Python"),
+        ({"id": 3}, "needs an id"),
+        ({"id": "../../x"}, "letters, digits"),
+        ({"id": ".."}, "letters, digits"),
+        ({"id": "a\nb"}, "letters, digits"),
+        ({"id": "mine\n"}, "letters, digits"),
+        ({"id": " relu "}, "letters, digits"),
+        ({"id": "r\ud800"}, "letters, digits"),
+        ({"id": "@wide"}, "letters, digits"),
+        ({"id": "mine@wide"}, "names a shape 'wide' that the task does not have; it has none"),
+        ({"id": "mine@a@b", "shapes": (Shape("a"), Shape("b"))}, "it has a, b"),
     ],
 )
 def test_unusable_task_is_refused_with_a_reason(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(TaskError, match=message):
         load(make_task(**changes))
+
+
+def test_own_task_may_be_at_one_of_its_shapes() -> None:
+    assert ids(make_task(shapes=(Shape("a"), Shape("b"))).at("b")) == ["mine@b"]
+
+
+def test_task_that_went_through_json_is_refused_with_the_way_out() -> None:
+    made = EnvSpec("KernelEnv-v0", entry_point="gym_kernel:KernelEnv", kwargs={"tasks": [make_task()]})
+    spec = EnvSpec.from_json(made.to_json())
+    with pytest.raises(TaskError, match=r"given as a dict with the id 'mine'.*JSON.*by its id or its file"):
+        load(spec.kwargs["tasks"])
 
 
 def test_own_tolerance_needs_a_reason() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -146,6 +149,47 @@ def test_check_of_an_unsound_task_says_what_to_change_and_ends_with_one(run: Out
     assert (finding["rule"], finding["severity"], finding["shape"]) == ("memory", "error", "wide")
 
 
+def test_check_goes_on_after_tasks_that_end_the_process(run: Output, tmp_path: Path) -> None:
+    text = TASK_FILE.replace("MEMORY", "24")
+    ends = {
+        "exits": "raise SystemExit(0)",
+        "dies": "import os\nos._exit(0)",
+        "loops": "while True:\n    pass",
+    }
+    for name, statement in ends.items():
+        (tmp_path / f"{name}.py").write_text(f"{text}\nprint('noise')\n{statement}\n", encoding="utf-8")
+    files = [str(tmp_path / f"{name}.py") for name in ends]
+    words = (*files, "relu", "--check", "--device", "cpu", "--limit", "10", "--json")
+    reports = json.loads(run(*words, code=1))
+    assert [(each["id"], each["sound"]) for each in reports] == [
+        ("exits", False), ("dies", False), ("loops", False), ("relu", True),
+    ]  # fmt: skip
+    assert all(each["shapes"][0]["findings"][0]["rule"] == "reference_runs" for each in reports[:3])
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "inf", "nan", "soon"])
+def test_limit_that_is_none_is_refused(limit: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["tasks", "relu", "--check", f"--limit={limit}"])
+
+
+def test_output_that_nobody_reads_ends_quietly() -> None:
+    command = f"{shlex.quote(sys.executable)} -m gym_kernel.cli tasks --json"
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as broken:
+        done = subprocess.run(
+            shlex.split(command), stdout=broken, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert (done.returncode, done.stderr) == (141, "")
+    short = shlex.split(command.replace("--json", "relu"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as broken:
+        done = subprocess.run(short, stdout=broken, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 # --- prompts -------------------------------------------------------------------------------------------
 
 
@@ -180,6 +224,24 @@ class TestPrompts:
             assert row["device"] == "cpu"
             assert f"({task.id})" in row["prompt"]
             assert "## Contract" in row["prompt"]
+
+    def test_export_that_fails_leaves_the_file_as_it_was(self, run: Output, tmp_path: Path) -> None:
+        bad = tmp_path / "bad.py"
+        bad.write_text(
+            TASK_FILE.replace("MEMORY", "24").replace("return x /", "raise ValueError(0) #"), encoding="utf-8"
+        )
+        folder = tmp_path / "out"
+        folder.mkdir()
+        file = folder / "prompts.jsonl"
+        words = ("--export", str(file), "--device", "cpu")
+        run("relu", str(bad), *words, code=2)
+        assert list(folder.iterdir()) == []
+        file.write_text("before", encoding="utf-8")
+        run("relu", str(bad), *words, code=2)
+        assert (list(folder.iterdir()), file.read_text(encoding="utf-8")) == ([file], "before")
+        run("relu", *words)
+        assert json.loads(file.read_text(encoding="utf-8"))["id"] == "relu"
+        assert list(folder.iterdir()) == [file]
 
     def test_export_to_nowhere_is_refused(self, run: Output, tmp_path: Path) -> None:
         said = run("relu", "--export", str(tmp_path / "no" / "x.jsonl"), "--device", "cpu", code=2)

@@ -1,12 +1,13 @@
 """The command line: ``gym-kernel doctor | tasks | evaluate | replay | serve``.
 
 Exit codes: 0 done (for ``evaluate``: correct; for ``doctor``: usable), 1 not, 2 what was asked for cannot
-be met as written, 3 the evaluator failed.
+be met as written, 3 the evaluator failed, 130 interrupted, 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ from gym_kernel.errors import EvaluatorError, GymKernelError
 __all__ = ["main"]
 
 _INTERRUPTED = 130
+_READER_GONE = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,12 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
+        sys.stdout.flush()
     except EvaluatorError as error:
         return _fail(error, 3)
     except GymKernelError as error:
         return _fail(error, 2)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except BrokenPipeError:
+        if not _reader_is_gone():
+            raise
+        return _READER_GONE
     return code
 
 
@@ -50,6 +57,19 @@ def _parser() -> argparse.ArgumentParser:
     for command in (doctor, tasks, evaluate, replay, serve):
         command.add_parser(commands)
     return parser
+
+
+def _reader_is_gone() -> bool:
+    """Whether nobody reads the standard output any more; if so, what is left to write goes nowhere."""
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and would complain there.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return True
+    return False
 
 
 def _fail(error: Exception, code: int) -> int:

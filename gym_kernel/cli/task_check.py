@@ -19,13 +19,14 @@ __all__ = ["check_tasks"]
 _SOUND, _UNSOUND = 0, 1
 
 
-def check_tasks(tasks: Sequence[Task], device: str, as_json: bool) -> int:
+def check_tasks(tasks: Sequence[Task], device: str, as_json: bool, limit_s: float) -> int:
     """Lint tasks and print what was found.
 
     Args:
         tasks: Which.
         device: Device to run them on.
         as_json: Print a JSON list of reports instead of a table.
+        limit_s: Longest that one task may take, in seconds.
 
     Returns:
         The exit code: 0 where every task is sound, else 1.
@@ -33,13 +34,14 @@ def check_tasks(tasks: Sequence[Task], device: str, as_json: bool) -> int:
     # Here and not above: they import torch, which listing tasks can do without.
     from tqdm import tqdm
 
-    from gym_kernel.linter import lint_task
+    from gym_kernel.linter import LintProcess
 
     bar = tqdm(tasks, desc="Checking tasks", unit="task", disable=None, leave=False)
     reports = []
-    for task in bar:
-        bar.set_postfix_str(task.id)
-        reports.append(lint_task(task, device))
+    with LintProcess(device, limit_s) as process:
+        for task in bar:
+            bar.set_postfix_str(task.id)
+            reports.append(process.lint(task))
     print(json.dumps([_as_json(report) for report in reports], indent=2) if as_json else _as_text(reports))
     return _SOUND if all(report.sound for report in reports) else _UNSOUND
 

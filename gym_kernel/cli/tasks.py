@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from gym_kernel.cli.task_check import check_tasks
 from gym_kernel.cli.task_table import task_json, task_table
@@ -14,6 +19,8 @@ from gym_kernel.tasks import Task, load, suite_names
 from gym_kernel.tasks.suites import suite_task_ids
 
 __all__ = ["add_parser"]
+
+_LIMIT_S = 300.0
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,6 +61,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="for --prompt, --check and --export: auto, cpu, cuda or cuda:N (default: auto)",
     )
     parser.add_argument(
+        "--limit",
+        type=_seconds,
+        default=_LIMIT_S,
+        metavar="SECONDS",
+        help=f"for --check: longest that one task may take (default: {_LIMIT_S:g})",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
         help="print a JSON list, with sizes and reference sources; with --check one of reports",
@@ -61,12 +75,22 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=_run)
 
 
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
 def _run(options: argparse.Namespace) -> int:
     if options.prompt is not None:
         return _show_prompt(options)
     found = _selected(options)
     if options.check:
-        return check_tasks(found, options.device, options.json)
+        return check_tasks(found, options.device, options.json, options.limit)
     if options.export is not None:
         return _export(found, options)
     print(json.dumps([task_json(task) for task in found], indent=2) if options.json else task_table(found))
@@ -118,7 +142,7 @@ def _export(tasks: tuple[Task, ...], options: argparse.Namespace) -> int:
     path = Path(options.export)
     rows = prompt_rows(tasks, device=options.device)
     try:
-        with path.open("w", encoding="utf-8") as file:
+        with _complete(path) as file:
             for row in tqdm(rows, total=len(tasks), desc="Exporting prompts", unit="task", disable=None):
                 file.write(json.dumps(dataclasses.asdict(row)) + "\n")
     except OSError as error:
@@ -127,3 +151,22 @@ def _export(tasks: tuple[Task, ...], options: argparse.Namespace) -> int:
         ) from error
     print(f"Wrote {len(tasks)} prompts to {path}.")
     return 0
+
+
+@contextmanager
+def _complete(path: Path) -> Iterator[TextIO]:
+    """Write a file that is there when all of it is, and else is as it was before."""
+    if path.exists() and not path.is_file():
+        # A device or a pipe, such as /dev/stdout, cannot be replaced.
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    # Through links, so that they stay links.
+    path = path.resolve()
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with partial.open("x", encoding="utf-8") as file:
+            yield file
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -7,7 +7,8 @@ for finding in report.findings:
     print(finding.severity.value, finding.rule.value, finding.message)
 """
 
+from gym_kernel.linter.apart import LintProcess
 from gym_kernel.linter.lint import lint_task
 from gym_kernel.linter.report import Finding, Rule, Severity, ShapeReport, TaskReport
 
-__all__ = ["Finding", "Rule", "Severity", "ShapeReport", "TaskReport", "lint_task"]
+__all__ = ["Finding", "LintProcess", "Rule", "Severity", "ShapeReport", "TaskReport", "lint_task"]

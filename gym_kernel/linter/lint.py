@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -13,7 +14,7 @@ from gym_kernel.linter.impostors import Impostors
 from gym_kernel.linter.observer import ForwardWatch
 from gym_kernel.linter.official_count import OfficialCount
 from gym_kernel.linter.report import Finding, Rule, Severity, ShapeReport, TaskReport
-from gym_kernel.linter.rules_inputs import Dependence, check_domains, check_layout
+from gym_kernel.linter.rules_inputs import Dependence, check_domains, check_layout, check_not_empty
 from gym_kernel.linter.rules_reference import (
     check_determinism,
     check_finite,
@@ -47,6 +48,8 @@ def lint_task(task: Task, device: str = "cpu") -> TaskReport:
     Raises:
         ConfigurationError: The device's name is not known.
         DeviceUnavailable: The device is not on this machine.
+        KeyboardInterrupt: As pressed by the user. All else that a reference raises is a finding; see
+            :class:`~gym_kernel.linter.apart.LintProcess` for references that end or hold up the process.
 
     Example:
         >>> from gym_kernel.tasks import load
@@ -88,7 +91,24 @@ def _lint_shape(name: str, task: Task, device: LintDevice) -> ShapeReport:
                 f"The task does not fit on {device.facts.name}: {error}. Choose smaller sizes, or another device.",
             )
         )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # The task's own code runs here, and may raise anything, SystemExit included.
+        what = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode().rstrip(".: ")
+        inspection.findings.append(
+            Finding(
+                Rule.REFERENCE_RUNS,
+                Severity.ERROR,
+                f"Checking it was cut short by {what} ({_place(error)}). Change what raises it.",
+            )
+        )
     return inspection.report(name)
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"line {frames[-1].lineno} of {frames[-1].filename}" if frames else "at an unknown place"
 
 
 @dataclass
@@ -134,6 +154,11 @@ class _Inspection:
         work = workbench.bench.roofline.work
         self.work_bytes, self.work_flops = work.bytes, work.total_flops
         official = workbench.sample(InputKind.OFFICIAL)
+        empty = list(check_not_empty(official))
+        self.findings.extend(empty)
+        if empty:
+            # There are no values to tell anything by.
+            return
         impure = list(check_purity(workbench, official))
         self.findings.extend(impure)
         if impure:

@@ -13,9 +13,25 @@ from gym_kernel.linter.report import Finding, Rule, Severity
 from gym_kernel.linter.workbench import Sample, Workbench, swapped, tensors_of
 from gym_kernel.tasks.task import TaskScale
 
-__all__ = ["Dependence", "check_domains", "check_layout"]
+__all__ = ["Dependence", "check_domains", "check_layout", "check_not_empty"]
 
 _PERTURBATION_SEED = 77
+
+
+def check_not_empty(official: Sample) -> Iterator[Finding]:
+    """Inputs and outputs have elements."""
+    named = [
+        *((f"Input {i}", tensor) for i, tensor in enumerate(tensors_of(official.inputs))),
+        *((f"Output {i}", tensor) for i, tensor in enumerate(official.expected.outputs)),
+    ]
+    for name, tensor in named:
+        if not tensor.numel():
+            yield Finding(
+                Rule.SIZES,
+                Severity.ERROR,
+                f"{name} of shape {tuple(tensor.shape)} has no elements, so that nothing is computed. Choose sizes of "
+                "1 or more in get_inputs.",
+            )
 
 
 def check_domains(workbench: Workbench, official: Sample) -> Iterator[Finding]:

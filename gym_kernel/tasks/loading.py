@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gym_kernel.errors import TaskError
 from gym_kernel.tasks.kernelbench import is_kernelbench, kernelbench_tasks
 from gym_kernel.tasks.suites import builtin_tasks, suite_names, suite_task_ids
 from gym_kernel.tasks.task import Task
 from gym_kernel.tasks.task_file import read_task_file
-from gym_kernel.tasks.validation import validate_task
+from gym_kernel.tasks.validation import shown, validate_task
 
 __all__ = ["load"]
 
@@ -56,12 +56,19 @@ def _expand(spec: object, kernelbench: str | os.PathLike[str] | None) -> Iterato
         yield spec
     elif isinstance(spec, str):
         yield from _by_name(spec, kernelbench)
+    elif isinstance(spec, Mapping):
+        named = f" with the id {shown(spec['id'])}" if "id" in spec else ""
+        raise TaskError(
+            f"A task is given as a dict{named}, which is what a Task becomes when a gymnasium EnvSpec goes through "
+            "JSON. Pass the Task itself to gymnasium.make, or name the task by its id or its file "
+            "('path/to/task.py'), which JSON keeps."
+        )
     elif isinstance(spec, Iterable):
         for item in spec:
             yield from _expand(item, kernelbench)
     else:
         raise TaskError(
-            f"Tasks are named by a suite, an id, a Task or a sequence of these, not by {spec!r} "
+            f"Tasks are named by a suite, an id, a Task or a sequence of these, not by {shown(spec)} "
             f"({type(spec).__name__})."
         )
 

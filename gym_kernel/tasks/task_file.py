@@ -33,6 +33,7 @@ from typing import Any
 
 from gym_kernel.errors import TaskError
 from gym_kernel.tasks.task import Domain, Shape, Task, Tolerance, WorkPolicy
+from gym_kernel.tasks.validation import ID_RULE, is_base_id, is_finite_number, shown
 
 __all__ = ["parse_task", "read_task_file"]
 
@@ -57,7 +58,8 @@ def read_task_file(path: str | Path, suite: str = "custom") -> Task:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
+        # ValueError: the text is not UTF-8, or the path holds a null character.
         raise TaskError(f"The task file {str(path)!r} cannot be read: {error}.") from error
     return parse_task(text, path.stem, suite)
 
@@ -73,13 +75,20 @@ def parse_task(text: str, name: str, suite: str = "custom") -> Task:
     Raises:
         TaskError: What it says is not in order.
     """
+    # As Python reads source: lines end here and nowhere else.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise TaskError(f"The task file {name!r} is not valid Python: {error}.") from error
+    except (RecursionError, MemoryError) as error:
+        raise TaskError(
+            f"The task file {name!r} is nested too deeply to be parsed. Make it simpler."
+        ) from error
     declared = [node for node in module.body if _declares(node)]
     if len(declared) > 1:
         raise TaskError(f"The task file {name!r} assigns {_NAME} {len(declared)} times; once is enough.")
+    _check_alone(module, declared, name)
     reader = _Reader(name, _literal(declared[0], name) if declared else {})
     source = _without(text, declared[0]) if declared else text
     docstring = (ast.get_docstring(module) or "").strip().partition("\n")[0].rstrip(".")
@@ -97,9 +106,9 @@ class _Reader:
         unknown = [key for key in self.entries if key not in _KEYS]
         if unknown:
             raise self._error(
-                f"has unknown entries {', '.join(map(repr, unknown))}; known are {', '.join(_KEYS)}"
+                f"has unknown entries {', '.join(map(shown, unknown))}; known are {', '.join(_KEYS)}"
             )
-        task_id = self._text("id", self.name)
+        task_id = self._id()
         return Task(
             id=task_id,
             suite=self._text("suite", suite),
@@ -121,10 +130,23 @@ class _Reader:
     def _error(self, what: str) -> TaskError:
         return TaskError(f"{_NAME} of task file {self.name!r} {what}.")
 
+    def _id(self) -> str:
+        task_id = self._text("id", self.name)
+        if not is_base_id(task_id):
+            raise TaskError(
+                f"The task file {self.name!r} gives its task the id {shown(task_id)}, which cannot be used. Make it of "
+                f"{ID_RULE}, in an entry 'id' of {_NAME} or in the file's name."
+            )
+        return task_id
+
     def _text(self, key: str, default: str) -> str:
         value = self.entries.get(key, default)
         if not isinstance(value, str):
-            raise self._error(f"needs a text as {key!r}, not {value!r}")
+            raise self._error(f"needs a text as {key!r}, not {shown(value)}")
+        if any(0xD800 <= ord(character) <= 0xDFFF for character in value):
+            raise self._error(
+                f"has half of a surrogate pair in {key!r}, which cannot be printed: {shown(value)}"
+            )
         return value
 
     def _texts(self, key: str) -> tuple[str, ...]:
@@ -136,24 +158,19 @@ class _Reader:
     def _flag(self, key: str) -> bool:
         value = self.entries.get(key, False)
         if not isinstance(value, bool):
-            raise self._error(f"needs True or False as {key!r}, not {value!r}")
+            raise self._error(f"needs True or False as {key!r}, not {shown(value)}")
         return value
 
     def _number(self, key: str, default: float) -> float:
         value = self.entries.get(key, default)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not math.isfinite(value)
-            or value < 0
-        ):
-            raise self._error(f"needs a finite number, 0 or more, as {key!r}, not {value!r}")
+        if not is_finite_number(value) or value < 0:
+            raise self._error(f"needs a finite number, 0 or more, as {key!r}, not {shown(value)}")
         return float(value)
 
     def _level(self) -> int:
         value = self.entries.get("level", 1)
         if value not in (1, 2, 3) or isinstance(value, bool):
-            raise self._error(f"needs 1, 2 or 3 as 'level', not {value!r}")
+            raise self._error(f"needs 1, 2 or 3 as 'level', not {shown(value)}")
         return int(value)
 
     def _policy(self) -> WorkPolicy:
@@ -162,13 +179,26 @@ class _Reader:
             return WorkPolicy(value)
         except ValueError:
             known = " or ".join(repr(policy.value) for policy in WorkPolicy)
-            raise self._error(f"needs {known} as 'work_policy', not {value!r}") from None
+            raise self._error(f"needs {known} as 'work_policy', not {shown(value)}") from None
 
     def _tolerance(self) -> Tolerance:
         value = self.entries.get("tolerance", {})
         known = {"absolute", "reduction_length", "reason"}
         if not isinstance(value, dict) or not set(value) <= known:
-            raise self._error(f"needs a dict with {', '.join(sorted(known))} as 'tolerance', not {value!r}")
+            raise self._error(
+                f"needs a dict with {', '.join(sorted(known))} as 'tolerance', not {shown(value)}"
+            )
+        length, reason = value.get("reduction_length", 1), value.get("reason", "")
+        if isinstance(length, bool) or not isinstance(length, int):
+            raise self._error(
+                f"needs a whole number as 'reduction_length' of its tolerance, not {shown(length)}"
+            )
+        if not is_finite_number(value.get("absolute", 0.0)):
+            raise self._error(
+                f"needs a finite number as 'absolute' of its tolerance, not {shown(value['absolute'])}"
+            )
+        if not isinstance(reason, str):
+            raise self._error(f"needs a text as 'reason' of its tolerance, not {shown(reason)}")
         try:
             return Tolerance(**value)
         except (TypeError, ValueError) as error:
@@ -183,7 +213,7 @@ class _Reader:
     def _shape(self, name: Any, sizes: Any) -> Shape:
         fits = isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_.-]+", name) and isinstance(sizes, dict)
         if not fits or not set(sizes) <= {"official", "small"}:
-            raise self._error(f"has a shape {name!r} that is not of the form {_EXAMPLE_SHAPES}")
+            raise self._error(f"has a shape {shown(name)} that is not of the form {_EXAMPLE_SHAPES}")
         for of_scale in sizes.values():
             if not isinstance(of_scale, dict) or not all(isinstance(key, str) for key in of_scale):
                 raise self._error(f"gives shape {name!r} sizes that are no dict of names and whole numbers")
@@ -202,29 +232,63 @@ class _Reader:
             return Domain(fixed=True)
         if isinstance(value, (list, tuple)) and len(value) == 2:
             low, high = value
-            numbers = all(edge is None or isinstance(edge, (int, float)) for edge in value)
-            if numbers:
-                return Domain(-math.inf if low is None else low, math.inf if high is None else high)
+            low, high = -math.inf if low is None else low, math.inf if high is None else high
+            if all(is_finite_number(edge) or edge in (-math.inf, math.inf) for edge in (low, high)):
+                return Domain(low, high)
         raise self._error(
-            f"has the domain {value!r}; use 'any', 'fixed' (left as get_inputs makes it) or [low, high], None for "
+            f"has the domain {shown(value)}; use 'any', 'fixed' (left as get_inputs makes it) or [low, high], None for "
             "unbounded"
         )
 
 
 def _declares(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign) and any(
-        isinstance(target, ast.Name) and target.id == _NAME for target in node.targets
-    )
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    else:
+        return False
+    return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == _NAME
+
+
+def _check_alone(module: ast.Module, declared: list[ast.stmt], name: str) -> None:
+    """Nothing else speaks of ``TASK``, and nothing else stands on its lines: it is taken out of the source."""
+    others = [node for node in module.body if node not in declared]
+    for node in others:
+        if _names_it(node):
+            raise TaskError(
+                f"The task file {name!r} uses the name {_NAME} at line {node.lineno}. Assign {_NAME} once, as "
+                f"`{_NAME} = {{...}}` at module level, and use another name elsewhere: policies are shown the file "
+                "without it."
+            )
+        for it in declared:
+            if node.lineno <= (it.end_lineno or it.lineno) and it.lineno <= (node.end_lineno or node.lineno):
+                raise TaskError(
+                    f"The task file {name!r} has another statement on a line of {_NAME} (line {it.lineno}). "
+                    f"Let {_NAME} stand on lines of its own: they are taken out."
+                )
+
+
+def _names_it(node: ast.stmt) -> bool:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and each.id == _NAME:
+            return True
+        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and each.name == _NAME:
+            return True
+        if isinstance(each, ast.alias) and (each.asname or each.name) == _NAME:
+            return True
+    return False
 
 
 def _literal(node: ast.stmt, name: str) -> dict[str, Any]:
-    assert isinstance(node, ast.Assign)
+    assert isinstance(node, (ast.Assign, ast.AnnAssign))
+    assert node.value is not None
     try:
         value = ast.literal_eval(node.value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise TaskError(
             f"{_NAME} of task file {name!r} must be a literal dict: texts, numbers, lists and dicts, no expressions "
-            f"({error})."
+            f"({error or 'it is nested too deeply'})."
         ) from error
     if not isinstance(value, dict):
         raise TaskError(f"{_NAME} of task file {name!r} must be a dict, not {type(value).__name__}.")
@@ -232,7 +296,8 @@ def _literal(node: ast.stmt, name: str) -> dict[str, Any]:
 
 
 def _without(text: str, node: ast.stmt) -> str:
-    lines = text.splitlines(keepends=True)
+    # Not splitlines(), which also splits at form feeds and more, where Python's parser counts no line.
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     before, after = lines[: node.lineno - 1], lines[node.end_lineno :]
     while before and not before[-1].strip():
         before.pop()
