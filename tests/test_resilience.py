@@ -29,7 +29,10 @@ def make(**kwargs: object) -> gymnasium.Env:
 
 
 def host_and_judge() -> tuple[int, int]:
-    (host,) = children_of(os.getpid())
+    # Other tests may have left this process children of other kinds, multiprocessing's resource tracker for one.
+    (host,) = [
+        pid for pid in children_of(os.getpid()) if b"gym_kernel" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
     # The judge is the first that a host forks.
     return host, min(children_of(host))
 
