@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.error import ResetNeeded
 
+from gym_kernel.envs.counts import check_count
 from gym_kernel.envs.feedback import feedback
 from gym_kernel.envs.info import reset_info, step_info
 from gym_kernel.envs.prompt import task_prompt
@@ -120,8 +121,8 @@ class KernelEnv(gym.Env[str, str]):
         max_observation_chars: int = 16_384,
         render_mode: str | None = None,
     ) -> None:
-        _check_count("max_code_chars", max_code_chars, 1, _MOST_CODE_CHARS)
-        _check_count("max_observation_chars", max_observation_chars, _LEAST_OBSERVATION_CHARS)
+        check_count("max_code_chars", max_code_chars, 1, _MOST_CODE_CHARS)
+        check_count("max_observation_chars", max_observation_chars, _LEAST_OBSERVATION_CHARS)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"render_mode must be 'ansi' or None, not {render_mode!r}.")
         self._tasks = {task.id: task for task in load(tasks, kernelbench=kernelbench)}
@@ -293,11 +294,3 @@ def _reward(verdict: Verdict) -> float:
     if verdict.roofline is None or verdict.runtime_us is None:
         return turn_reward(False, _NAN, _NAN)
     return turn_reward(verdict.correct, verdict.roofline.t_min_us, verdict.runtime_us)
-
-
-def _check_count(name: str, value: object, least: int, most: int | None = None) -> None:
-    fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
-    if fits and (most is None or value <= most):  # type: ignore[operator]
-        return
-    bounds = f"at least {least:,}" if most is None else f"from {least:,} to {most:,}"
-    raise ConfigurationError(f"{name} must be a whole number, {bounds}, not {value!r}.")

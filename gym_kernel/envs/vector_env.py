@@ -15,6 +15,7 @@ from gymnasium.spaces import Text
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
+from gym_kernel.envs.counts import check_count
 from gym_kernel.envs.kernel_env import KernelEnv
 from gym_kernel.envs.vector_devices import spread
 from gym_kernel.envs.vector_reset import first_seed, plan_reset
@@ -88,8 +89,10 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
         from gym_kernel.wrappers.repair_budget import RepairBudget
 
         super().__init__()
-        self.num_envs = _count("num_envs", num_envs)
-        self.group_size = 1 if groups is None else _count("groups", groups)
+        self.num_envs = num_envs
+        self.group_size = 1 if groups is None else groups
+        check_count("num_envs", self.num_envs, 1)
+        check_count("groups", self.group_size, 1)
         if self.num_envs % self.group_size:
             raise ConfigurationError(
                 f"num_envs={num_envs} is no multiple of groups={groups}, the number of episodes for each task; "
@@ -228,8 +231,8 @@ class KernelVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], "np.ndarray[Any,
         return [future.result() for future in self._pending]
 
     def _check(self, actions: Sequence[str]) -> None:
-        if not isinstance(actions, (list, tuple, np.ndarray)) or len(actions) != self.num_envs:
-            several = isinstance(actions, (list, tuple, np.ndarray))
+        several = isinstance(actions, (list, tuple, np.ndarray))
+        if not several or len(actions) != self.num_envs:
             found = f"{len(actions)} entries" if several else f"a {type(actions).__name__}"
             raise ConfigurationError(
                 f"step() takes a list of {self.num_envs} replies, one for each environment, not {found}."
@@ -323,12 +326,6 @@ class _Slot:
         except Exception as error:
             self.error = error
             return last
-
-
-def _count(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigurationError(f"{name} must be a whole number, at least 1, not {value!r}.")
-    return value
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

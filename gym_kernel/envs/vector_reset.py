@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def first_seed(seed: Any) -> int | None:
     """A whole number that stands for a reset's ``seed``, to seed what a vector environment draws itself."""
     if isinstance(seed, (list, tuple, np.ndarray)):
         seed = next((one for one in seed if one is not None), None)
-    return int(seed) if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) else None
+    return int(seed) if _is_whole(seed) else None
 
 
 def plan_reset(
@@ -121,15 +121,17 @@ def _tasks(options: dict[str, Any], num_envs: int, group_size: int) -> tuple[str
 def _seeds(seed: int | Sequence[int | None] | None, num_envs: int, group_size: int) -> tuple[int | None, ...]:
     if seed is None:
         return (None,) * num_envs
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+    if _is_whole(seed):
         return tuple(int(seed) + position // group_size for position in range(num_envs))
     if isinstance(seed, (list, tuple, np.ndarray)):
         each = _each(seed, num_envs, group_size, "seed")
-        if all(
-            one is None or (isinstance(one, (int, np.integer)) and not isinstance(one, bool)) for one in each
-        ):
+        if all(one is None or _is_whole(one) for one in each):
             return tuple(None if one is None else int(one) for one in each)
     raise ConfigurationError(f"seed must be a whole number or a list of them, not {seed!r}.")
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _each(values: Sequence[Any], num_envs: int, group_size: int, what: str) -> list[Any]:
