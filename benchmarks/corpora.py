@@ -176,7 +176,7 @@ def run(
             for repeat in range(repeats)
             for module in modules
         }
-        for future in tqdm(as_completed(waiting), total=len(waiting), desc="submissions"):
+        for future in tqdm(as_completed(waiting), total=len(waiting), desc="submissions", disable=None):
             module = waiting[future]
             try:
                 judged: Judged | None = future.result()
