@@ -284,13 +284,17 @@ def _import_everything() -> None:
     import torch.utils.cpp_extension
     import torch.utils.flop_counter
     import triton
-    import triton.language  # noqa: F401
+    import triton.language
 
     import gym_kernel.evaluator.judge
     import gym_kernel.evaluator.worker  # noqa: F401
 
+    if not triton.knobs.runtime.interpret:
+        from gym_kernel.evaluator.triton_warmth import warm_triton
+
+        warm_triton()
     if torch.cuda.is_initialized():
-        raise RuntimeError("Importing torch initialised CUDA, so forked processes could not use it.")
+        raise RuntimeError("Importing torch or warming Triton initialised CUDA, so forked processes could not use it.")
 
 
 def _give_up(caller: socket.socket, scratch: HostScratch, cause: FailureCause, message: str) -> None:
