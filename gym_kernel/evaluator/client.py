@@ -42,7 +42,8 @@ from gym_kernel.tasks.task import Task
 __all__ = ["Evaluator", "EvaluatorConfig"]
 
 _DEVICE = re.compile(r"auto|cpu|cuda(?::\d{1,3})?")
-_STANDBY_WORKERS = 2
+# Workers on a GPU take long to wake and wake best together.
+_STANDBY_WORKERS = {"cpu": 2, "cuda": 4}
 _TRIES = 2
 # A queue of many slow submissions is legitimate, and each of them has limits.
 _ANSWER_LIMIT_S = 24 * 3600.0
@@ -343,7 +344,7 @@ def _join(config: EvaluatorConfig) -> _SharedHost:
     with _registry_lock:
         host = _hosts.get(key)
         if host is None or host.is_lost:
-            host = _SharedHost(key, device, HostProcess(device, config.isolation, _STANDBY_WORKERS))
+            host = _SharedHost(key, device, HostProcess(device, config.isolation, _STANDBY_WORKERS[kind]))
             _hosts[key] = host
         host.users += 1
         return host

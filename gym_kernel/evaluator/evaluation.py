@@ -26,6 +26,7 @@ from gym_kernel.evaluator.status import Status
 from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.trial import Trial
 from gym_kernel.evaluator.verdict import Agreement, StageTimes, Verdict
+from gym_kernel.evaluator.wake_schedule import WakeSchedule
 from gym_kernel.evaluator.worker_link import (
     WorkerExited,
     WorkerLink,
@@ -50,6 +51,7 @@ class WorkerSource(Protocol):
     """Where an evaluation gets its worker from, and whom it tells how far it is."""
 
     gate: QuietGate
+    wakes: WakeSchedule
 
     def take_worker(self, timeout_s: float) -> WorkerLink:
         """A worker that is ready; raises :class:`WorkerUnavailable`."""
@@ -199,7 +201,7 @@ class Evaluation:
     def _try_on_device(self, bench: ReferenceBench, link: WorkerLink, afterwards: ExitStack) -> Outcome:
         waiting = time.monotonic()
         self._report(Stage.WAITING_FOR_DEVICE)
-        with self._benches.lane.hold():
+        with self._source.wakes.on_device(), self._benches.lane.hold():
             self._clock.add("queue_s", waiting)
             trial = Trial(bench, link, self._seeds, self._budget, self._limits, self._overhead)
             # The worker may go on writing until it is dead, so its memory is nobody else's before that.

@@ -294,7 +294,9 @@ def _import_everything() -> None:
 
         warm_triton()
     if torch.cuda.is_initialized():
-        raise RuntimeError("Importing torch or warming Triton initialised CUDA, so forked processes could not use it.")
+        raise RuntimeError(
+            "Importing torch or warming Triton initialised CUDA, so forked processes could not use it."
+        )
 
 
 def _give_up(caller: socket.socket, scratch: HostScratch, cause: FailureCause, message: str) -> None:

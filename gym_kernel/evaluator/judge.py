@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 import torch
@@ -45,6 +45,7 @@ from gym_kernel.evaluator.messages import (
 )
 from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.reference_bench import BenchCache
+from gym_kernel.evaluator.wake_schedule import WakeSchedule
 from gym_kernel.evaluator.worker_link import WorkerExited, WorkerLink, WorkerMisbehaved, WorkerTimeout
 from gym_kernel.evaluator.worker_messages import Claim, Fenced, Idle, Ready, Wake
 
@@ -82,6 +83,7 @@ class Judge:
         self._send_lock = threading.Lock()
         self._stock: queue.SimpleQueue[WorkerLink | _FailedStart] = queue.SimpleQueue()
         self.gate = QuietGate()
+        self.wakes = WakeSchedule()
         self._start_lock = threading.Lock()
         self._benches: BenchCache | None = None
         self._pacemaker: WorkerLink | None = None
@@ -116,13 +118,20 @@ class Judge:
             WorkerUnavailable: None became ready within ``timeout_s`` seconds, or the next one failed to.
         """
         try:
-            taken = self._stock.get(timeout=timeout_s)
+            taken = self._take_from_stock(timeout_s)
         except queue.Empty:
             raise WorkerUnavailable(f"none became ready within {timeout_s:.0f} s") from None
+        self.wakes.note_taken()
         self.send(WorkerTaken(taken.worker_id))
         if isinstance(taken, _FailedStart):
             raise WorkerUnavailable(taken.problem)
         return taken
+
+    def _take_from_stock(self, timeout_s: float) -> WorkerLink | _FailedStart:
+        with suppress(queue.Empty):
+            return self._stock.get_nowait()
+        with self.wakes.taking():
+            return self._stock.get(timeout=timeout_s)
 
     def end_worker(self, link: WorkerLink) -> None:
         """Have the host kill a worker; returns at once."""
@@ -197,6 +206,7 @@ class Judge:
         """See a new worker through its start, while nothing is timed, and put it in stock."""
         try:
             fenced = link.wait(_START_S)
+            self.wakes.wait_for_turn()
             with self.gate.noise():
                 link.send(Wake())
                 ready = link.wait(_START_S)
@@ -206,11 +216,15 @@ class Judge:
             problem = f"{type(error).__name__}: {error} {link.output()[-_LAST_WORDS:]}".strip()
             self.end_worker(link)
             link.close()
-            self._stock.put(_FailedStart(link.worker_id, problem))
+            self._add_to_stock(_FailedStart(link.worker_id, problem))
             return
         link.isolation = fenced.isolation
         link.forget_output()
-        self._stock.put(link)
+        self._add_to_stock(link)
+
+    def _add_to_stock(self, worker: WorkerLink | _FailedStart) -> None:
+        self.wakes.add_ready()
+        self._stock.put(worker)
 
     def _answer(self, request_id: int, work: Callable[[ExitStack], JudgeToHost]) -> None:
         answer: JudgeToHost

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -63,6 +63,13 @@ def _has_triton_kernels(candidate: Candidate) -> bool:
     return any(isinstance(value, KernelInterface) for value in vars(candidate.module).values())
 
 
+def _load(kernel: Any) -> None:
+    """Have a compiled kernel's launcher built and its code loaded, which Triton leaves for the first launch."""
+    # That launch fails in the same way, and there a policy can be told.
+    with suppress(Exception):
+        _ = kernel.run
+
+
 @contextmanager
 def _launches_compile_only() -> Iterator[None]:
     from triton.runtime.autotuner import Autotuner
@@ -71,7 +78,9 @@ def _launches_compile_only() -> Iterator[None]:
     run, tune = JITFunction.run, Autotuner.run
 
     def compile_only(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        return run(self, *args, grid=grid, warmup=True, **kwargs)
+        kernel = run(self, *args, grid=grid, warmup=True, **kwargs)
+        _load(kernel)
+        return kernel
 
     def compile_all(self: Any, *args: Any, grid: Any, warmup: bool = True, **kwargs: Any) -> Any:
         return self.warmup(*args, grid=grid, **kwargs)

@@ -39,7 +39,7 @@ class SamplingPlan:
         """The plan for a kind of device: a CPU shares its cores, so a tight interval is not waited for."""
         if device.type == "cpu":
             return cls(least=5, most=30, relative_ci=0.02, budget_s=0.1)
-        return cls(least=10, most=60, relative_ci=0.01, budget_s=1.5, spin_us=250.0)
+        return cls(least=6, most=60, relative_ci=0.01, budget_s=1.5, spin_us=250.0)
 
     def wants_more(self, samples: Sequence[float]) -> bool:
         """Whether the samples so far (microseconds) are too few or too wide."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
 from gym_kernel.errors import TaskError
 from gym_kernel.evaluator.arena import Arena, view
-from gym_kernel.evaluator.canary import choose_canary, was_canary_seen, was_spin_seen, without_canary
+from gym_kernel.evaluator.canary import choose_canary
 from gym_kernel.evaluator.clock_audit import CallOverhead, ClockAudit
 from gym_kernel.evaluator.deadlines import Budget, StageLimits
 from gym_kernel.evaluator.evaluation_seed import SeedSequence
+from gym_kernel.evaluator.evidence_rules import EvidenceRules
 from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.numerics import Comparison
 from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
-from gym_kernel.evaluator.own_work import refuse_cpu_work, refuse_thin_work, refuse_work
 from gym_kernel.evaluator.reference_bench import ReferenceBench
 from gym_kernel.evaluator.sampling import SamplingPlan
 from gym_kernel.evaluator.status import Status
@@ -39,9 +42,7 @@ from gym_kernel.evaluator.worker_messages import (
     Evidence,
     Failed,
     Order,
-    WorkEvidence,
 )
-from gym_kernel.tasks.task import WorkPolicy
 
 __all__ = ["Trial"]
 
@@ -52,6 +53,25 @@ _PROFILED_KINDS = 3
 _SECOND_LOOKS = 3
 _CALLS_A_LOOK = 10
 _POISON = 0xFF  # every float format reads it as NaN, every signed integer as -1
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Returned:
+    """A call whose output is there and whose evidence is still to come.
+
+    Attributes:
+        order: What the worker was told.
+        inputs: What it was called on.
+        called: Its claim.
+        window_us: How long it took by the judge's clock, in microseconds.
+    """
+
+    order: Call
+    inputs: InputSet
+    called: Called
+    window_us: float
 
 
 class Trial:
@@ -86,7 +106,11 @@ class Trial:
         self._output = bench.arenas.acquire(bench.output_bytes)
         self._parameters = bench.arenas.acquire(bench.parameter_bytes) if bench.parameters else None
         self._outputs: list[torch.Tensor] = []
-        self._libraries = 0
+        self._rules = EvidenceRules(
+            bench.task.work_policy,
+            on_gpu=self._device.type == "cuda",
+            output_elements=sum(math.prod(slot.shape) for slot in bench.outputs),
+        )
         self._forms = list(bench.forms)
         self._kinds: list[InputKind] = []
 
@@ -133,16 +157,16 @@ class Trial:
         for position, kind in enumerate(self._bench.kinds):
             inputs = self._inputs[position % len(self._inputs)]
             self._bench.write_inputs(inputs, kind, self._seeds.next())
-            _, evidence, _ = self._call(inputs, deadline, profiled=kind in profiled)
-            agreement = self._agree(kind, inputs)
+            returned = self._call(inputs, deadline, profiled=kind in profiled)
+            agreement, evidence = self._compared(returned, deadline, lambda: self._agree(kind, inputs))  # noqa: B023
             if agreement is None:
                 continue
             self._kinds.append(kind)
             if worst is None or agreement.max_rel_error > worst.max_rel_error:
                 worst = agreement
             # Said last: wrong values on another kind of inputs tell a policy more.
-            thin = thin or self._thin_work(evidence)
-        self._refuse_borrowed(thin)
+            thin = thin or self._rules.thin_work(evidence)
+        self._rules.refuse_borrowed(thin)
         if worst is None:
             raise TaskError(
                 f"No input kind is fit to judge task {self._bench.task.id!r} by: its reference is further from a "
@@ -215,9 +239,9 @@ class Trial:
         inputs = self._seeds.choices.choice(self._inputs)
         kind = self._seeds.choices.choice(self._kinds)
         self._bench.write_inputs(inputs, kind, self._seeds.next())
-        call = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
-        self._compare_timed(inputs, kind)
-        return call
+        returned = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
+        _, evidence = self._compared(returned, deadline, lambda: self._compare_timed(inputs, kind))
+        return returned.called, evidence, returned.window_us
 
     def _refuse_doubtful_clock(self, audit: ClockAudit, deadline: float) -> None:
         """Compare what the worker claims with what the judge's clock allows."""
@@ -249,14 +273,13 @@ class Trial:
 
     def _call(
         self, inputs: InputSet, deadline: float, *, spin_us: float = _FIRST_SPIN_US, profiled: bool = False
-    ) -> tuple[Called, Evidence, float]:
-        """One call; returns the claim, the evidence, and how long it took by the judge's clock, in microseconds."""
+    ) -> _Returned:
+        """One call, up to its output."""
         self._output.bytes.fill_(_POISON)
         # As late as can be, so that nothing can be computed ahead of the call.
         inputs.publish()
         self._synchronize()
-        canary = choose_canary(self._seeds.choices)
-        order = Call(self._inputs.index(inputs), spin_us, profiled, canary)
+        order = Call(self._inputs.index(inputs), spin_us, profiled, choose_canary(self._seeds.choices))
         started = time.perf_counter_ns()
         claim = self._exchange(order, (), "in forward", deadline - time.monotonic())
         window_us = (time.perf_counter_ns() - started) / 1000
@@ -267,19 +290,26 @@ class Trial:
                 Outcome.tampering(f"a call of {window_us:.0f} us was said to take {claim.elapsed_us} us")
             )
         self._take_outputs()
+        return _Returned(order, inputs, claim, window_us)
+
+    def _compared(
+        self, returned: _Returned, deadline: float, compare: Callable[[], Result]
+    ) -> tuple[Result, Evidence]:
+        """Compare a call's output while the worker puts its evidence together; returns both."""
+        try:
+            result = compare()
+        finally:
+            # Where it speaks against the submission, that goes before wrong values.
+            evidence = self._evidence(returned, deadline)
+        return result, evidence
+
+    def _evidence(self, returned: _Returned, deadline: float) -> Evidence:
         evidence = self._receive(self._allowed_s(deadline - time.monotonic()), "after forward")
         if not isinstance(evidence, Evidence):
             raise OutcomeError(Outcome.tampering(f"{type(evidence).__name__} came out of turn"))
-        self._refuse_modified(inputs)
-        self._refuse_blind_witness(order, evidence)
-        self._refuse_call(without_canary(canary, evidence.work), evidence.libraries)
-        return claim, evidence, window_us
-
-    def _thin_work(self, evidence: Evidence) -> str:
-        if self._device.type != "cpu":
-            return ""
-        elements = sum(math.prod(slot.shape) for slot in self._bench.outputs)
-        return refuse_thin_work(evidence.work, self._libraries, elements)
+        self._refuse_modified(returned.inputs)
+        self._rules.apply(returned.order, evidence)
+        return evidence
 
     def _exchange(self, order: Order, fds: tuple[int, ...], when: str, stage_left_s: float = 60.0) -> Claim:
         allowed_s = self._allowed_s(stage_left_s)
@@ -342,39 +372,6 @@ class Trial:
                 Outcome(
                     Status.INCORRECT,
                     reason=f"forward changed its input {position} in place; inputs must come back untouched.",
-                )
-            )
-
-    def _refuse_borrowed(self, why: str) -> None:
-        if why and self._bench.task.work_policy is WorkPolicy.OWN_KERNELS_ONLY:
-            reason = f"{why} Every value must come from the kernels you submit."
-            raise OutcomeError(Outcome(Status.CHEATING, reason=reason, cheat="borrowed_work"))
-
-    def _refuse_blind_witness(self, order: Call, evidence: Evidence) -> None:
-        """What the harness itself has done must be in the evidence."""
-        seen = was_canary_seen(order.canary, evidence.work)
-        if order.profiled and self._device.type == "cuda":
-            seen = seen and was_spin_seen(evidence.work.profile)
-        if not seen:
-            raise OutcomeError(
-                Outcome.tampering("the record of a call lacks what the harness itself did in it")
-            )
-
-    def _refuse_call(self, work: WorkEvidence, libraries: int) -> None:
-        self._refuse_borrowed(refuse_work(work))
-        self._libraries = max(self._libraries, libraries)
-        if self._device.type == "cpu":
-            self._refuse_borrowed(refuse_cpu_work(work, self._libraries))
-        if work.profile.unjoined:
-            raise OutcomeError(
-                Outcome(
-                    Status.CHEATING,
-                    reason=(
-                        "Kernels still ran when the current stream had finished forward: "
-                        f"{', '.join(work.profile.unjoined)}. Have the current stream wait for every stream "
-                        "that you use."
-                    ),
-                    cheat="unjoined_stream",
                 )
             )
 
