@@ -103,15 +103,15 @@ DEFENCES = {
         off=IMPORT.format("work_evidence")
         + "from gym_kernel.evaluator.worker_messages import Profile\n"
         + "work_evidence._profile = lambda profiler, on_gpu: Profile()\n"
-        + IMPORT.format("trial")
-        + "trial.was_canary_seen = lambda *_: True",
+        + IMPORT.format("evidence_rules")
+        + "evidence_rules.was_canary_seen = lambda *_: True",
         exploit=RELU
         + "\nfrom torch.utils._python_dispatch import _disable_current_modes\n"
         + MODEL.format("run(x)\n        with _disable_current_modes():\n            return torch.relu(x)"),
         refused=Status.CHEATING,
     ),
     "witnesses are asked for a canary": Defence(
-        off=IMPORT.format("trial") + "trial.was_canary_seen = lambda *_: True",
+        off=IMPORT.format("evidence_rules") + "evidence_rules.was_canary_seen = lambda *_: True",
         exploit=RELU
         + """
 import sys
@@ -138,14 +138,14 @@ blind(witnesses, "WorkEvidence")
         refused=Status.CHEATING,
     ),
     "a kernel must have run": Defence(
-        off=IMPORT.format("trial")
-        + "trial.refuse_cpu_work = lambda *_: ''\ntrial.refuse_thin_work = lambda *_: ''",
+        off=IMPORT.format("evidence_rules")
+        + "evidence_rules.refuse_cpu_work = lambda *_: ''\nevidence_rules.refuse_thin_work = lambda *_: ''",
         exploit="import numpy, torch\n"
         + MODEL.format("return torch.from_numpy(numpy.maximum(x.detach().numpy(), 0))"),
         refused=Status.CHEATING,
     ),
     "kernels must have stored the whole output": Defence(
-        off=IMPORT.format("trial") + "trial.refuse_thin_work = lambda *_: ''",
+        off=IMPORT.format("evidence_rules") + "evidence_rules.refuse_thin_work = lambda *_: ''",
         exploit=RELU
         + "\nimport ctypes, numpy\n"
         + MODEL.format(
