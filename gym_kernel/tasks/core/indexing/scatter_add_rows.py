@@ -11,7 +11,7 @@ TASK = {
             "small": {"rows": 30, "count": 64, "dim": 90},
         },
         "few_targets": {
-            "official": {"rows": 512, "count": 65536, "dim": 512},
+            "official": {"rows": 2048, "count": 65536, "dim": 512},
             "small": {"rows": 8, "count": 60, "dim": 300},
         },
         "odd": {
