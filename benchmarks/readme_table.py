@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 VERDICTS = ROOT / "docs" / "verdicts.md"
 
-_STAGES = ("queue_s", "compile_s", "correctness_s", "timing_s")
+_STAGES = ("queue_s", "compile_s", "correctness_s", "timing_s", "rest_s", "transport_s", "env_s")
 
 
 def pilot_table(results: Path = RESULTS) -> str:
@@ -33,17 +33,33 @@ def pilot_table(results: Path = RESULTS) -> str:
 
 
 def latency_table(results: Path = RESULTS) -> str:
-    """Median seconds of a warm ``env.step`` and of its stages, a row for each task and device."""
-    reports = [_read(path) for path in sorted(results.glob("step-latency-*.json"))]
-    stages = [stage for stage in _STAGES if any(stage in report["median_s"] for report in reports)]
+    """Median seconds of a warm ``env.step`` and of its stages, a row for each kernel and device."""
+    rows = _latency_rows(results)
+    stages = [stage for stage in _STAGES if any(stage in row["median_s"] for row in rows)]
     names = ["task", "device", "steps", "step (s)", *(f"{stage.removesuffix('_s')} (s)" for stage in stages)]
     lines = [f"| {' | '.join(names)} |", f"|---|---|{'---:|' * (len(names) - 2)}"]
-    for report in sorted(reports, key=lambda report: (report["device"]["name"], report["task"])):
-        medians = report["median_s"]
-        times = [_seconds(medians.get(name)) for name in ("step_s", *stages)]
-        cells = [report["task"], report["device"]["name"], str(report["steps"]), *times]
+    for row in sorted(rows, key=lambda row: (row["device"], row["task"])):
+        times = [_seconds(row["median_s"].get(name)) for name in ("step_s", *stages)]
+        cells = [row["task"], row["device"], str(row["steps"]), *times]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _latency_rows(results: Path) -> list[dict[str, Any]]:
+    """What ``benchmarks.latency`` measured, and before it ``step_latency`` for kernels that it has not on a device."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for path in sorted(results.glob("step-latency-*.json")):
+        report = _read(path)
+        row = {
+            "device": report["device"]["name"],
+            **{key: report[key] for key in ("task", "steps", "median_s")},
+        }
+        rows[row["task"], row["device"]] = row
+    for path in sorted(results.glob("latency-*.json")):
+        report = _read(path)
+        for row in report["rows"]:
+            rows[row["task"], report["device"]["name"]] = {"device": report["device"]["name"], **row}
+    return list(rows.values())
 
 
 def corpus_table(name: str, results: Path = RESULTS) -> str:
