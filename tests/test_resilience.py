@@ -56,6 +56,25 @@ def test_a_judge_that_dies_under_queued_requests_is_replaced() -> None:
             env.close()
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
+def test_a_worker_that_is_lost_before_it_has_a_submission_is_nobodys_fault(number: signal.Signals) -> None:
+    env = make()
+    try:
+        for _ in range(3):
+            env.reset()
+            env.step(HONEST)
+            time.sleep(0.5)
+            host, judge = host_and_judge()
+            for supervisor in set(children_of(host)) - {judge}:
+                for pid in (supervisor, *children_of(supervisor)):
+                    os.kill(pid, number)
+            env.reset()
+            feedback, _, _, _, info = env.step(HONEST)
+            assert info["status"] == "correct", feedback
+    finally:
+        env.close()
+
+
 @pytest.mark.slow
 def test_a_judge_that_is_stopped_is_replaced() -> None:
     env = make()

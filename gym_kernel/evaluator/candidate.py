@@ -166,7 +166,7 @@ class Candidate:
             what = "the GPU has none left." if _lacks_figures(error) else _first_line(error)
             return CandidateError(FailureKind.MEMORY, f"Out of memory: {what}", trace)
         if _is_build_failure(error):
-            built = compiler_output(str(error), self._code)
+            built = compiler_output(_words_of(error), self._code)
             return CandidateError(FailureKind.COMPILE, "The C++/CUDA extension does not compile.", built)
         if _is_triton_compile_failure(error):
             return CandidateError(FailureKind.COMPILE, f"The Triton kernel does not compile: {name}.", trace)
@@ -191,8 +191,16 @@ def _check_output(tensor: Any, slot: TensorSlot, device: torch.device, what: str
         )
 
 
+def _words_of(error: BaseException) -> str:
+    """What an exception says; a submission's own class may say nothing but another exception."""
+    try:
+        return str(error)
+    except BaseException as again:
+        return f"its message cannot be read ({type(again).__name__})"
+
+
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    lines = _words_of(error).strip().splitlines()
     return lines[0] if lines else "no message"
 
 
@@ -202,12 +210,12 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def _lacks_figures(error: BaseException) -> bool:
     # Out of GPU memory, torch asks NVML for the figures of its message, and fails where NVML cannot be reached.
-    text = str(error)
+    text = _words_of(error)
     return "nvmlInit" in text and "CUDACachingAllocator" in text
 
 
 def _is_build_failure(error: BaseException) -> bool:
-    return isinstance(error, RuntimeError) and "Error building extension" in str(error)
+    return isinstance(error, RuntimeError) and "Error building extension" in _words_of(error)
 
 
 def _is_triton_compile_failure(error: BaseException) -> bool:

@@ -55,15 +55,12 @@ class ClockAudit:
     Args:
         overhead: See :class:`CallOverhead`.
         spin_us: Spin of the first call, in microseconds; 0 for devices without one.
-        copy_us: What copying an output takes, in microseconds.
-        transposing_copy_us: What it takes where the output is laid out by columns, in microseconds.
+        copy_us: What copying the outputs takes, in microseconds.
     """
 
-    def __init__(
-        self, overhead: CallOverhead, spin_us: float, copy_us: float, transposing_copy_us: float
-    ) -> None:
+    def __init__(self, overhead: CallOverhead, spin_us: float, copy_us: float) -> None:
         self._overhead = overhead
-        self._copy_us = {True: copy_us, False: transposing_copy_us}
+        self._copy_us = copy_us
         self._kernels_us: list[float] = []
         self._spins = _SPINS_US[1:] if spin_us else _SPINS_US[:1]
         self.spin_us = self._spins[0]
@@ -72,7 +69,7 @@ class ClockAudit:
 
     def add(self, called: Called, window_us: float) -> None:
         """Note a call, and choose the next spin so that it outlasts launches like this one's."""
-        beside_us = self._overhead.of(self.spin_us) + self._copy_us[called.row_major]
+        beside_us = self._overhead.of(self.spin_us) + self._copy_us
         self._claims_us.append(called.elapsed_us)
         self._unexplained_us.append(window_us - called.elapsed_us - beside_us)
         wanted = 1.5 * called.launch_us

@@ -33,12 +33,14 @@ from gym_kernel.evaluator.worker_link import (
     WorkerMisbehaved,
     WorkerTimeout,
 )
-from gym_kernel.evaluator.worker_messages import Failed, Load, Loaded
+from gym_kernel.evaluator.worker_messages import Failed, Load, Loaded, Received
 
 __all__ = ["Evaluation", "WorkerSource", "WorkerUnavailable"]
 
 _DEATH_WAIT_S = 10.0
 _WORKER_TRIES = 3
+# A worker answers at once; on a machine that is busy beyond measure it may have to wait for a core.
+_RECEIPT_S = 10.0
 # What generating, referencing and comparing may add to a submission's own limits.
 _JUDGES_SHARE_S = 60.0
 
@@ -120,8 +122,8 @@ class Evaluation:
         """
         try:
             bench = self._bench = self._prepare_bench()
-            link = self._link = self._fresh_worker()
-            self._load(bench, link)
+            self._link = self._fresh_worker()
+            link = self._load(bench)
             outcome = self._try_on_device(bench, link, afterwards)
         except OutcomeError as error:
             outcome = error.outcome
@@ -164,24 +166,42 @@ class Evaluation:
         reason = f"No worker could be started: {problem}."
         raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=reason))
 
-    def _load(self, bench: ReferenceBench, link: WorkerLink) -> None:
+    def _hand_over(self, bench: ReferenceBench) -> WorkerLink:
+        """Give the submission to the worker, or to another one where that one is lost before it has looked at it."""
+        order = Load(
+            self._request.code, bench.init_arguments, bench.arguments, bench.outputs, bench.parameters
+        )
+        for _ in range(_WORKER_TRIES):
+            link = self._link
+            assert link is not None, "A worker was taken before."
+            self._report(Stage.PREPARING, _RECEIPT_S)
+            try:
+                link.send(order)
+                if isinstance(link.wait(_RECEIPT_S), Received):
+                    return link
+            except (WorkerExited, WorkerTimeout, WorkerMisbehaved):
+                # No submission has run in it: killed or stopped by whatever does so on this machine.
+                pass
+            self._source.end_worker(link)
+            link.close()
+            self._link = None
+            self._link = self._fresh_worker()
+        reason = (
+            "Workers were lost before they could look at the submission. Is this machine short of memory?"
+        )
+        raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=reason))
+
+    def _load(self, bench: ReferenceBench) -> WorkerLink:
+        """Have the submission loaded and compiled; returns the worker that did it."""
         waiting = time.monotonic()
         self._report(Stage.QUEUED)
         with self._load_slots:
             self._clock.add("queue_s", waiting)
+            link = self._hand_over(bench)
             started = time.monotonic()
             allowed_s = self._budget.allowance(self._limits.load_s)
             self._report(Stage.LOADING, allowed_s)
             try:
-                link.send(
-                    Load(
-                        self._request.code,
-                        bench.init_arguments,
-                        bench.arguments,
-                        bench.outputs,
-                        bench.parameters,
-                    )
-                )
                 claim = link.wait(allowed_s)
             except WorkerTimeout:
                 reason = f"Importing, constructing or compiling the module took over {allowed_s:.0f} s."
@@ -197,6 +217,7 @@ class Evaluation:
             raise OutcomeError(blame_failure(claim))
         if not isinstance(claim, Loaded):
             raise OutcomeError(Outcome.tampering(f"{type(claim).__name__} came out of turn"))
+        return link
 
     def _try_on_device(self, bench: ReferenceBench, link: WorkerLink, afterwards: ExitStack) -> Outcome:
         waiting = time.monotonic()

@@ -43,6 +43,7 @@ from gym_kernel.evaluator.messages import (
     WorkerOffer,
     WorkerTaken,
 )
+from gym_kernel.evaluator.own_precision import compute_as_written
 from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.reference_bench import BenchCache
 from gym_kernel.evaluator.wake_schedule import WakeSchedule
@@ -117,15 +118,21 @@ class Judge:
         Raises:
             WorkerUnavailable: None became ready within ``timeout_s`` seconds, or the next one failed to.
         """
-        try:
-            taken = self._take_from_stock(timeout_s)
-        except queue.Empty:
-            raise WorkerUnavailable(f"none became ready within {timeout_s:.0f} s") from None
-        self.wakes.note_taken()
-        self.send(WorkerTaken(taken.worker_id))
-        if isinstance(taken, _FailedStart):
-            raise WorkerUnavailable(taken.problem)
-        return taken
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                taken = self._take_from_stock(max(deadline - time.monotonic(), 0.0))
+            except queue.Empty:
+                raise WorkerUnavailable(f"none became ready within {timeout_s:.0f} s") from None
+            self.wakes.note_taken()
+            self.send(WorkerTaken(taken.worker_id))
+            if isinstance(taken, _FailedStart):
+                raise WorkerUnavailable(taken.problem)
+            if not taken.is_gone():
+                return taken
+            # Killed while it waited, by whatever kills processes on this machine; no submission has seen it.
+            self.end_worker(taken)
+            taken.close()
 
     def _take_from_stock(self, timeout_s: float) -> WorkerLink | _FailedStart:
         with suppress(queue.Empty):
@@ -261,18 +268,10 @@ class Judge:
             torch.cuda.set_device(device)
         with self._start_lock:
             if self._benches is None:
-                _compute_as_written()
+                compute_as_written()
                 facts = read_device_facts(device)
                 lane = Lane(cache_dir() / "locks" / f"{lock_name(device)}.lock")
                 with lane.hold():
                     ceilings = cached(facts)
                 self._benches = BenchCache(facts, ceilings, lane)
             return self._benches
-
-
-def _compute_as_written() -> None:
-    """Keep references at the precision of their dtype: by default convolutions use TF32, split sums half precision."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

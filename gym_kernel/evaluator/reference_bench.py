@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -102,8 +102,7 @@ class ReferenceBench:
         work = count_work(self._construct(self._namespace), sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
         del sample, tensors, outputs
-        self.copy_us = self._time_copy(lambda output: output)
-        self.transposing_copy_us = self._time_copy(_by_columns)
+        self.copy_us = self._time_copy()
         self.timing = self._time_reference()
 
     @property
@@ -253,11 +252,11 @@ class ReferenceBench:
         slots, size_bytes = lay_out([(tuple(t.shape), t.dtype) for t in state.values()])
         return tuple(Parameter(name, slot) for name, slot in zip(state, slots, strict=True)), size_bytes
 
-    def _time_copy(self, laid_out: Callable[[torch.Tensor], torch.Tensor]) -> float:
-        """Median time of copying the outputs from such a layout into an arena, in microseconds."""
+    def _time_copy(self) -> float:
+        """Median time of copying the outputs into an arena, in microseconds."""
         arena = self.arenas.acquire(self.output_bytes)
         targets = [view(arena.bytes, slot) for slot in self.outputs]
-        sources = [laid_out(torch.zeros_like(target)) for target in targets]
+        sources = [torch.zeros_like(target) for target in targets]
         stopwatch = create_stopwatch(self._device)
 
         def copy_all() -> None:
@@ -349,12 +348,6 @@ def _domains(task: Task, tensors: Sequence[torch.Tensor]) -> tuple[Domain, ...]:
             "tensors; declare one domain for each."
         )
     return task.domains
-
-
-def _by_columns(tensor: torch.Tensor) -> torch.Tensor:
-    """The same values with the strides reversed."""
-    reversed_axes = tuple(reversed(range(tensor.dim())))
-    return tensor.permute(reversed_axes).contiguous().permute(reversed_axes)
 
 
 def _flatten(result: Any) -> list[torch.Tensor]:

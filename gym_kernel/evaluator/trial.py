@@ -218,7 +218,7 @@ class Trial:
         """
         deadline = time.monotonic() + self._limits.timing_s
         plan = SamplingPlan.for_device(self._device)
-        audit = ClockAudit(self._clock, plan.spin_us, self._bench.copy_us, self._bench.transposing_copy_us)
+        audit = ClockAudit(self._clock, plan.spin_us, self._bench.copy_us)
         samples: list[float] = []
         while plan.wants_more(samples):
             profiled = self._seeds.choices.random() < _PROFILED_SHARE

@@ -2,7 +2,7 @@
 
     host --fork--> worker: enter the fence, Fenced
                    judge:  Wake     ->  Ready                (the device context is made)
-                   judge:  Load     ->  Loaded | Failed
+                   judge:  Load     ->  Received, Loaded | Failed
                    judge:  Attach   ->  Attached | Failed
                    judge:  Call     ->  Called, Evidence | Failed      (as often as the judge likes)
 
@@ -52,6 +52,7 @@ from gym_kernel.evaluator.worker_messages import (
     Loaded,
     Order,
     Ready,
+    Received,
     Wake,
 )
 
@@ -59,6 +60,9 @@ __all__ = ["run_worker"]
 
 # Bound now, before a submission can put its own in its place.
 _copy = torch.Tensor.copy_
+_contiguous = torch.Tensor.contiguous
+_is_contiguous = torch.Tensor.is_contiguous
+_Tensor = torch.Tensor
 
 _DETAIL_CHARS = 6_000
 _MESSAGE_CHARS = 600
@@ -119,6 +123,7 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
             if isinstance(order, Idle):
                 _idle(order, tools, channel)
             elif isinstance(order, Load):
+                channel.send(Received())
                 bench = _Bench(order, tools)
                 channel.send(Loaded())
             elif bench is None:
@@ -173,24 +178,29 @@ class _Bench:
         arena = self._inputs[order.arena]
         arguments = [_argument(arena, argument) for argument in self._load.arguments]
         with torch.no_grad(), self._tools.witness.watch(profiled=order.profiled) as observation:
-            timed = self._time(lambda: self._candidate.forward(arguments), order.spin_us)
+            timed = self._time(lambda: _by_rows(self._candidate.forward(arguments)), order.spin_us)
             # Still watched, and at once: nothing is to be gained by leaving work for later.
-            row_major = self._hand_over(timed.result)
+            self._hand_over(timed.result)
             # Before the evidence is put together, which would count as the submission's time.
-            channel.send(Called(timed.elapsed_us, timed.launch_us, row_major))
+            channel.send(Called(timed.elapsed_us, timed.launch_us))
             run_canary(order.canary)
         libraries = own_libraries(self._tools.scratch) if order.profiled else 0
         channel.send(Evidence(observation.evidence, libraries))
 
-    def _hand_over(self, result: Any) -> bool:
-        """Copy the output into its arena; returns whether it was laid out like that already."""
+    def _hand_over(self, result: Any) -> None:
+        """Copy the outputs into their arena."""
         outputs = self._candidate.outputs(result, self._load.outputs, self._device)
+        for position, tensor in enumerate(outputs):
+            if any(_lies_in(tensor, arena) for arena in self._inputs):
+                raise CandidateError(
+                    FailureKind.CONTRACT,
+                    f"Output {position} lies in the memory of an input; forward must return new tensors.",
+                )
         assert self._output is not None, "Memory is attached before the first call."
         for slot, tensor in zip(self._load.outputs, outputs, strict=True):
             _copy(view(self._output.bytes, slot), tensor)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-        return all(tensor.is_contiguous() for tensor in outputs)
 
     def _time(self, call: Callable[[], Any], spin_us: float) -> TimedCall[Any]:
         try:
@@ -204,6 +214,21 @@ class _Bench:
 
 def _argument(arena: Arena, argument: Argument) -> Any:
     return argument.value if argument.slot is None else view(arena.bytes, argument.slot)
+
+
+def _by_rows(result: Any) -> Any:
+    """A result with its tensors laid out by rows, which is part of the work: left to the copy it would be free."""
+    if isinstance(result, (tuple, list)):
+        return [_by_rows(part) for part in result]
+    # Anything else is refused when it is handed over, with a reason.
+    if type(result) is not _Tensor or result.layout is not torch.strided or _is_contiguous(result):
+        return result
+    return _contiguous(result)
+
+
+def _lies_in(tensor: torch.Tensor, arena: Arena) -> bool:
+    start = arena.bytes.data_ptr()
+    return start <= tensor.data_ptr() < start + arena.size_bytes
 
 
 def _device_fault(error: RuntimeError) -> str:

@@ -126,6 +126,13 @@ class WorkerLink:
         poller.register(self._exit_fd, select.POLLIN)
         return bool(poller.poll(int(limit_s * 1000)))
 
+    def is_gone(self) -> bool:
+        """Whether the process has ended or closed its end, as far as is known by now."""
+        poller = select.poll()
+        poller.register(self._exit_fd, select.POLLIN)
+        poller.register(self._channel.fileno(), 0)
+        return bool(poller.poll(0))
+
     def close(self) -> None:
         """Close this end of everything."""
         self._channel.close()

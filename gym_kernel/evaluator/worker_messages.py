@@ -32,6 +32,7 @@ __all__ = [
     "Parameter",
     "Profile",
     "Ready",
+    "Received",
     "TensorSlot",
     "Wake",
     "WorkEvidence",
@@ -143,6 +144,10 @@ class Ready(_Frame, frozen=True, tag="ready"):
     """Worker -> judge: the device context is made, no submission seen yet."""
 
 
+class Received(_Frame, frozen=True, tag="received"):
+    """Worker -> judge: the submission is here and nothing of it has run; from now on what happens is its doing."""
+
+
 class Loaded(_Frame, frozen=True, tag="loaded"):
     """Worker -> judge: ``ModelNew`` is constructed."""
 
@@ -204,12 +209,10 @@ class Called(_Frame, frozen=True, tag="called"):
     Attributes:
         elapsed_us: What the worker's own clock says.
         launch_us: Host time of ``forward``, which the next spin should outlast.
-        row_major: Whether the output lay in memory as the arena wants it, so that copying it was quick.
     """
 
     elapsed_us: float
     launch_us: float
-    row_major: bool = True
 
 
 class Evidence(_Frame, frozen=True, tag="evidence"):
@@ -233,4 +236,4 @@ class Failed(_Frame, frozen=True, tag="failed"):
 
 
 Order = Union[Wake, Idle, Load, Attach, Call]
-Claim = Union[Fenced, Ready, Loaded, Attached, Called, Evidence, Failed]
+Claim = Union[Fenced, Ready, Received, Loaded, Attached, Called, Evidence, Failed]

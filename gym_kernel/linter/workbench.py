@@ -20,6 +20,7 @@ from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.lane import Lane
 from gym_kernel.evaluator.numerics import compare
+from gym_kernel.evaluator.own_precision import compute_as_written
 from gym_kernel.evaluator.reference_bench import Expected, ReferenceBench
 from gym_kernel.evaluator.roofline import Ceilings
 from gym_kernel.tasks.task import Task
@@ -79,6 +80,8 @@ def lint_device(name: str) -> LintDevice:
 
 @cache
 def _lint_device(device_id: str) -> LintDevice:
+    # As the judge does: this is another process.
+    compute_as_written()
     device = torch.device(device_id)
     facts = read_device_facts(device)
     lane = Lane(cache_dir() / "locks" / f"{lock_name(device)}.lock")
