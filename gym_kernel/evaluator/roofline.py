@@ -6,7 +6,7 @@ insightful visual performance model for multicore architectures", CACM 52(4), 20
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 __all__ = ["CeilingSource", "Ceilings", "Roofline", "Work", "roofline_of"]
@@ -81,6 +81,10 @@ class Roofline:
     def fraction(self, runtime_us: float) -> float:
         """``min(t_min / runtime, 1)``: how close a time in microseconds is to the floor, in (0, 1]."""
         return min(self.t_min_us / runtime_us, 1.0)
+
+    def at_most(self, seen_us: float) -> Roofline:
+        """The same with a floor no higher than a time that was seen, in microseconds: ceilings may be too low."""
+        return replace(self, t_min_us=min(self.t_min_us, seen_us))
 
 
 def roofline_of(
