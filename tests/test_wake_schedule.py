@@ -24,13 +24,13 @@ def start(work: Callable[[], object]) -> threading.Event:
 
 
 def test_workers_wake_at_once_on_an_idle_device() -> None:
-    schedule = WakeSchedule()
+    schedule = WakeSchedule(most_ready=2)
     schedule.add_ready()
     assert start(schedule.wait_for_turn).wait(LONG_S)
 
 
 def test_workers_wait_while_stock_lasts_and_then_wake_together() -> None:
-    schedule = WakeSchedule()
+    schedule = WakeSchedule(most_ready=2)
     schedule.add_ready()
     with schedule.on_device():
         woken = [start(schedule.wait_for_turn) for _ in range(3)]
@@ -40,7 +40,7 @@ def test_workers_wait_while_stock_lasts_and_then_wake_together() -> None:
 
 
 def test_a_worker_that_somebody_waits_for_wakes() -> None:
-    schedule = WakeSchedule()
+    schedule = WakeSchedule(most_ready=2)
     schedule.add_ready()
     with schedule.on_device():
         woken = start(schedule.wait_for_turn)
@@ -50,9 +50,19 @@ def test_a_worker_that_somebody_waits_for_wakes() -> None:
 
 
 def test_workers_wake_once_the_device_is_free() -> None:
-    schedule = WakeSchedule()
+    schedule = WakeSchedule(most_ready=2)
     schedule.add_ready()
     with schedule.on_device():
         woken = start(schedule.wait_for_turn)
         assert not woken.wait(SOON_S)
+    assert woken.wait(LONG_S)
+
+
+def test_no_more_wake_than_may_be_in_stock() -> None:
+    schedule = WakeSchedule(most_ready=2)
+    schedule.add_ready()
+    schedule.add_ready()
+    woken = start(schedule.wait_for_turn)
+    assert not woken.wait(SOON_S)
+    schedule.note_taken()
     assert woken.wait(LONG_S)

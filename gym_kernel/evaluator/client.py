@@ -42,8 +42,8 @@ from gym_kernel.tasks.task import Task
 __all__ = ["Evaluator", "EvaluatorConfig"]
 
 _DEVICE = re.compile(r"auto|cpu|cuda(?::\d{1,3})?")
-# Workers on a GPU take long to wake and wake best together.
-_STANDBY_WORKERS = {"cpu": 2, "cuda": 4}
+# Workers on a GPU take long to wake and wake best together; how many its memory has room for, the judge knows.
+_STANDBY_WORKERS = {"cpu": 2, "cuda": 8}
 _TRIES = 2
 # A queue of many slow submissions is legitimate, and each of them has limits.
 _ANSWER_LIMIT_S = 24 * 3600.0

@@ -87,7 +87,8 @@ class Evaluation:
         request: What was submitted.
         benches: The judge's references; their lane is the device's.
         source: Where workers come from.
-        load_slots: Bounds how many submissions compile at once.
+        seats: Bounds how many submissions have a worker.
+        load_slots: Bounds how many of these compile at once.
         overhead: What a call costs beside the submission's own work.
     """
 
@@ -96,12 +97,14 @@ class Evaluation:
         request: Evaluate,
         benches: BenchCache,
         source: WorkerSource,
+        seats: threading.Semaphore,
         load_slots: threading.Semaphore,
         overhead: CallOverhead,
     ) -> None:
         self._request = request
         self._benches = benches
         self._source = source
+        self._seats = seats
         self._load_slots = load_slots
         self._overhead = overhead
         self._clock = _Clock()
@@ -122,6 +125,7 @@ class Evaluation:
         """
         try:
             bench = self._bench = self._prepare_bench()
+            self._take_seat(afterwards)
             self._link = self._fresh_worker()
             link = self._load(bench)
             outcome = self._try_on_device(bench, link, afterwards)
@@ -150,6 +154,14 @@ class Evaluation:
                 bench = self._benches.get(self._request.task)
         self._clock.add("queue_s", since)
         return bench
+
+    def _take_seat(self, afterwards: ExitStack) -> None:
+        """Wait until a worker may be had; its place is free again once it has ended."""
+        since = time.monotonic()
+        self._report(Stage.QUEUED)
+        self._seats.acquire()
+        afterwards.callback(self._seats.release)
+        self._clock.add("queue_s", since)
 
     def _fresh_worker(self) -> WorkerLink:
         since = time.monotonic()

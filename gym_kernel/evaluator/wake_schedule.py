@@ -16,13 +16,24 @@ __all__ = ["WakeSchedule"]
 
 
 class WakeSchedule:
-    """Lets fresh workers wait for their turn; used by many threads."""
+    """Lets fresh workers wait for their turn; used by many threads.
 
-    def __init__(self) -> None:
+    Args:
+        most_ready: See :meth:`allow`.
+    """
+
+    def __init__(self, most_ready: int = 1) -> None:
         self._condition = threading.Condition()
+        self._most_ready = most_ready
         self._ready = 0
         self._takers = 0
         self._on_device = 0
+
+    def allow(self, most_ready: int) -> None:
+        """Set how many workers may be in stock; beyond that none wakes unless somebody waits for one."""
+        with self._condition:
+            self._most_ready = most_ready
+            self._condition.notify_all()
 
     def wait_for_turn(self) -> None:
         """Wait until a fresh worker should wake.
@@ -30,7 +41,12 @@ class WakeSchedule:
         Whoever is on the device is bounded, so the wait ends.
         """
         with self._condition:
-            self._condition.wait_for(lambda: not self._on_device or self._ready == 0 or self._takers > 0)
+            self._condition.wait_for(self._is_time)
+
+    def _is_time(self) -> bool:
+        if self._takers > 0 or self._ready == 0:
+            return True
+        return not self._on_device and self._ready < self._most_ready
 
     def add_ready(self) -> None:
         """Note that a worker is in stock."""
