@@ -9,6 +9,7 @@ memory, temporary files, GPU memory; and on a GPU that honest kernels take the t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import random
@@ -56,6 +57,7 @@ class Footprint:
 
     processes: int
     descriptors: int
+    shared_gpu_memory_descriptors: int
     shared_memory_files: int
     temporary_files: int
     gpu_bytes: int
@@ -68,9 +70,13 @@ def footprint(on_gpu: bool) -> Footprint:
     keepers = [os.getpid(), *children_of(os.getpid())]
     for host in children_of(os.getpid()):
         keepers += children_of(host)[:1]
+    open_files = [target for pid in keepers for target in _descriptors(pid)]
+    # The judge keeps shared memory for the next submission, as much as its pool may hold.
+    gpu_memory = sum("nvidia" in target for target in open_files)
     return Footprint(
         processes=len(members),
-        descriptors=sum(_descriptors(pid) for pid in keepers),
+        descriptors=len(open_files) - gpu_memory,
+        shared_gpu_memory_descriptors=gpu_memory,
         shared_memory_files=len(os.listdir("/dev/shm")),
         temporary_files=sum(len(files) for _, _, files in os.walk(tempfile.gettempdir())),
         gpu_bytes=_gpu_bytes() if on_gpu else 0,
@@ -90,11 +96,16 @@ def settled_footprint(on_gpu: bool, limit_s: float = 20.0) -> Footprint:
     return last
 
 
-def _descriptors(pid: int) -> int:
+def _descriptors(pid: int) -> list[str]:
+    """What a process has open."""
+    targets = []
     try:
-        return len(os.listdir(f"/proc/{pid}/fd"))
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                targets.append(os.readlink(entry.path))
     except (FileNotFoundError, PermissionError, ProcessLookupError):
-        return 0
+        return targets
+    return targets
 
 
 def _gpu_bytes() -> int:
