@@ -135,10 +135,13 @@ def grpo_config(args: argparse.Namespace, on_gpu: bool) -> trl.GRPOConfig:
         report_to="none",
         use_cpu=not on_gpu,
         bf16=on_gpu,
-        model_init_kwargs={"dtype": "bfloat16" if on_gpu else "float32"},
+        # TRL would spread the layers, and transformers the batch, over every GPU in sight, the judge's among them.
+        model_init_kwargs={
+            "dtype": "bfloat16" if on_gpu else "float32",
+            "device_map": {"": 0 if on_gpu else "cpu"},
+        },
     )
     if config.n_gpu > 1:
-        # Transformers would spread a single process over every GPU that it sees, the judge's among them.
         config._n_gpu = 1
     return config
 
