@@ -1,18 +1,21 @@
 """When fresh workers wake.
 
 Waking makes a GPU context, for a third of a second during which nothing may be timed (see
-:mod:`gym_kernel.evaluator.quiet_gate`). Workers that wake together take hardly longer than one. So while submissions
-are on the device, fresh workers wait until those in stock are used up, and then wake all at once; on an idle device
-they wake as they come.
+:mod:`gym_kernel.evaluator.quiet_gate`). Workers that wake together take hardly longer than one. So fresh workers wait
+until the stock runs out and then wake all at once, or until the device has been idle for a while.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 __all__ = ["WakeSchedule"]
+
+# The last one may be taken while the others wake.
+_LOW_STOCK = 1
 
 
 class WakeSchedule:
@@ -20,14 +23,17 @@ class WakeSchedule:
 
     Args:
         most_ready: See :meth:`allow`.
+        idle_s: Seconds without a submission after which the device counts as idle.
     """
 
-    def __init__(self, most_ready: int = 1) -> None:
+    def __init__(self, most_ready: int = 1, idle_s: float = 1.0) -> None:
         self._condition = threading.Condition()
         self._most_ready = most_ready
+        self._idle_s = idle_s
         self._ready = 0
         self._takers = 0
         self._on_device = 0
+        self._left_at = time.monotonic()
 
     def allow(self, most_ready: int) -> None:
         """Set how many workers may be in stock; beyond that none wakes unless somebody waits for one."""
@@ -36,17 +42,23 @@ class WakeSchedule:
             self._condition.notify_all()
 
     def wait_for_turn(self) -> None:
-        """Wait until a fresh worker should wake.
-
-        Whoever is on the device is bounded, so the wait ends.
-        """
+        """Wait until a fresh worker should wake; as long as nobody needs it, that may be for ever."""
         with self._condition:
-            self._condition.wait_for(self._is_time)
+            while not self._is_time():
+                self._condition.wait(self._until_idle_s())
 
     def _is_time(self) -> bool:
         if self._takers > 0 or self._ready == 0:
             return True
-        return not self._on_device and self._ready < self._most_ready
+        if self._ready >= self._most_ready:
+            return False
+        return self._ready <= _LOW_STOCK or self._until_idle_s() == 0.0
+
+    def _until_idle_s(self) -> float | None:
+        """Seconds until the device counts as idle; 0 where it does, ``None`` where nobody knows."""
+        if self._on_device or self._ready >= self._most_ready:
+            return None
+        return max(self._left_at + self._idle_s - time.monotonic(), 0.0)
 
     def add_ready(self) -> None:
         """Note that a worker is in stock."""
@@ -81,4 +93,5 @@ class WakeSchedule:
         finally:
             with self._condition:
                 self._on_device -= 1
+                self._left_at = time.monotonic()
                 self._condition.notify_all()
