@@ -103,7 +103,7 @@ class Corpus:
         self._timeout_s = timeout_s
         self._evaluators: dict[float, Evaluator] = {}
         probe = self._evaluator(1.0)
-        self._tasks = {task.id: task for task in load("pilot")}
+        self._tasks = {task.id: task for task in load(["pilot", "core"])}
         self.facts = probe.brief(self._tasks["relu"]).device
         self.kind = "cuda" if self.facts.is_cuda else "cpu"
 

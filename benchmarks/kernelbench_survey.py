@@ -229,7 +229,7 @@ def _impostors_on(bench: ReferenceBench, kinds: tuple[InputKind, ...]) -> dict[s
     return {
         "kinds": len([kind for kind in bench.kinds if kind in kinds]),
         "fit_kinds": fit,
-        "own_errors": {k.value: e for (k, _), e in bench._reference_errors.items()},
+        "own_errors": {k.value: e for (k, *_), e in bench._reference_errors.items()},
         "passes_theirs": theirs,
         "passes_judge": {name: kinds for name, kinds in passed.items() if len(kinds) == len(fit)},
         "passes_some": {name: kinds for name, kinds in passed.items() if len(kinds) < len(fit)},

@@ -43,6 +43,7 @@ __all__ = ["CHECKERS", "Finding", "NaiveCheckers"]
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 10.0
 TOLERANCE = 1e-2
+PARAMETER_SEED = 20_240_229
 _HARD_CAP = {"float32": 1e-2}
 _EPS_FACTOR = 32.0
 _RESULT_FD = 9
@@ -84,6 +85,8 @@ class Problem:
     """A task's reference at its small shape, and the candidate's file."""
 
     def __init__(self, task_id: str, path: Path) -> None:
+        import torch
+
         from gym_kernel.tasks import load
         from gym_kernel.tasks.task import TaskScale
 
@@ -93,12 +96,17 @@ class Problem:
         exec(task.source, self.namespace)
         self.namespace.update(task.sizes_at(TaskScale.SMALL))
         self.arguments = self.namespace["get_init_inputs"]()
-        self.reference = self.namespace["Model"](*self.arguments)
+        # KernelBench's way with parameters: a seed that everybody can read.
+        torch.manual_seed(PARAMETER_SEED)
+        self.reference = self.namespace["Model"](*self.arguments).requires_grad_(False)
 
     def candidate(self) -> Any:
-        """Import the submission and construct its model."""
+        """Import the submission and construct its model, with the reference's parameters where it has them."""
         module = load_module(self.path)
-        return module.ModelNew(*self.arguments)
+        model = module.ModelNew(*self.arguments)
+        if state := self.reference.state_dict():
+            model.load_state_dict(state, strict=False)
+        return model
 
     def official(self, seed: int) -> Any:
         """KernelBench's inputs: uniform in [0, 1)."""

@@ -71,7 +71,7 @@ DEFENCES = {
         exploit=RELU
         + "\ncalls = 0\nkept = None\n"
         + MODEL.format(
-            "global calls, kept\n        calls += 1\n        if calls > 8 and kept is not None:\n"
+            "global calls, kept\n        calls += 1\n        if calls > 12 and kept is not None:\n"
             "            run(x[:1])\n            return kept\n        kept = run(x)\n        return kept"
         ),
         refused=Status.INCORRECT,
@@ -96,18 +96,38 @@ DEFENCES = {
     ),
     "operator trace": Defence(
         off=IMPORT.format("own_work") + "own_work.borrowed_operations = lambda names: ()",
-        exploit=RELU + MODEL.format("run(x)\n        return torch.relu(x)"),
+        exploit=RELU + MODEL.format("return run(torch.relu(x))"),
         refused=Status.CHEATING,
     ),
     "profiler sees what hides from the trace": Defence(
         off=IMPORT.format("work_evidence")
         + "from gym_kernel.evaluator.worker_messages import Profile\n"
-        + "work_evidence._profile = lambda profiler, on_gpu: Profile()\n"
+        + "work_evidence._profile = lambda profiler, trace, on_gpu: Profile()\n"
         + IMPORT.format("evidence_rules")
         + "evidence_rules.was_canary_seen = lambda *_: True",
         exploit=RELU
         + "\nfrom torch.utils._python_dispatch import _disable_current_modes\n"
-        + MODEL.format("run(x)\n        with _disable_current_modes():\n            return torch.relu(x)"),
+        + MODEL.format("with _disable_current_modes():\n            y = torch.relu(x)\n        return run(y)"),
+        refused=Status.CHEATING,
+    ),
+    "operators are counted and not named": Defence(
+        off=IMPORT.format("operator_forest") + "operator_forest.OperatorForest._refuse = lambda *_: None",
+        exploit=RELU
+        + "\nfrom torch.utils._python_dispatch import _disable_current_modes\n"
+        + MODEL.format(
+            "torch.relu(torch.ones(2, dtype=torch.int64))\n"
+            "        with _disable_current_modes():\n            y = torch.relu(x)\n        return run(y)"
+        ),
+        refused=Status.CHEATING,
+    ),
+    "whole numbers are followed to where they come from": Defence(
+        off=IMPORT.format("whole_numbers") + "whole_numbers.WholeNumbers._afford = lambda *_: True",
+        exploit=RELU + MODEL.format("return run(torch.clamp(x.view(torch.int32), min=0).view(torch.float32))"),
+        refused=Status.CHEATING,
+    ),
+    "operators on whole numbers are torch's own": Defence(
+        off=IMPORT.format("operator_forest") + "operator_forest._is_replaced = lambda *_: False",
+        exploit=(Path(__file__).parent / "exploits" / "relu_counting_operator_replaced.py").read_text(),
         refused=Status.CHEATING,
     ),
     "witnesses are asked for a canary": Defence(
@@ -126,7 +146,7 @@ witnesses = sys.modules["gym_kernel.evaluator.work_evidence"]
 blind(witnesses, "_profile")
 blind(witnesses, "WorkEvidence")
 """
-        + MODEL.format("run(x)\n        return torch.relu(x)"),
+        + MODEL.format("return run(torch.relu(x))"),
         refused=Status.CHEATING,
     ),
     "profiler sees other threads": Defence(
@@ -134,7 +154,7 @@ blind(witnesses, "WorkEvidence")
         + "work_evidence._ExperimentalConfig = lambda **_: None",
         exploit=RELU
         + "\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
-        + MODEL.format("run(x)\n        return pool.submit(torch.relu, x).result()"),
+        + MODEL.format("return run(pool.submit(torch.relu, x).result())"),
         refused=Status.CHEATING,
     ),
     "a kernel must have run": Defence(
@@ -144,7 +164,7 @@ blind(witnesses, "WorkEvidence")
         + MODEL.format("return torch.from_numpy(numpy.maximum(x.detach().numpy(), 0))"),
         refused=Status.CHEATING,
     ),
-    "kernels must have stored the whole output": Defence(
+    "kernels must have stored most of the output": Defence(
         off=IMPORT.format("evidence_rules") + "evidence_rules.refuse_thin_work = lambda *_: ''",
         exploit=RELU
         + "\nimport ctypes, numpy\n"
@@ -155,11 +175,24 @@ blind(witnesses, "WorkEvidence")
         ),
         refused=Status.CHEATING,
     ),
+    "stores must still be there": Defence(
+        off=IMPORT.format("store_journal")
+        + "store_journal.StoreJournal.count_own = lambda self, outputs: (self.decided, 0)",
+        exploit=KERNEL.format(value="0.0")
+        + "\nimport ctypes, numpy\n"
+        + MODEL.format(
+            "y = run(x)\n"
+            "        raw = [(ctypes.c_float * x.numel()).from_address(t.data_ptr()) for t in (x, y)]\n"
+            "        x, out = (numpy.frombuffer(r, numpy.float32) for r in raw)\n"
+            "        numpy.maximum(x, 0, out=out)\n        return y"
+        ),
+        refused=Status.CHEATING,
+    ),
     "ways out of torch": Defence(
         off=IMPORT.format("work_evidence") + "work_evidence._CONVERSIONS.clear()",
         exploit=RELU
         + "\nimport numpy\n"
-        + MODEL.format("run(x)\n        return torch.from_numpy(numpy.maximum(x.numpy(), 0))"),
+        + MODEL.format("return run(torch.from_numpy(numpy.maximum(x.numpy(), 0)))"),
         refused=Status.CHEATING,
     ),
     "plain outputs": Defence(
@@ -182,8 +215,8 @@ blind(witnesses, "WorkEvidence")
         + "def lenient(self):\n    found = keep(self)\n"
         + "    return replace(found, mismatched=0) if found.mismatched < 640 else found\n"
         + "numerics.Comparison.agreement = lenient",
-        exploit=RELU.replace("offsets < n", "offsets < n - 600")
-        + MODEL.format("return run(x)").replace("empty_like", "zeros_like"),
+        exploit=KERNEL.format(value="tl.where((x > 0) & (offsets % 110 > 0), x, 0.0)")
+        + MODEL.format("return run(x)"),
         refused=Status.INCORRECT,
     ),
     "the judge's clock": Defence(

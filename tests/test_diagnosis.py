@@ -69,8 +69,8 @@ def test_a_first_error_at_the_end_of_32_bits_is_an_overflow(limit: int) -> None:
 
 
 def test_rows_that_go_wrong_by_chance_are_not_taken_for_a_tail() -> None:
-    wrong = agreement(elements=1_000, mismatched=200, first_wrong=0.6, input_kind="outlier_suffix")
-    assert "last elements of a row" in diagnosis(wrong)
+    wrong = agreement(elements=1_000, mismatched=200, first_wrong=0.6, input_kind="outlier_blocks")
+    assert "every element of a row" in diagnosis(wrong)
 
 
 def test_wrong_elements_are_located() -> None:

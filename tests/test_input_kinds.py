@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from gym_kernel.evaluator.input_kinds import InputKind, fill, kinds_for, official_inputs
-from gym_kernel.evaluator.numerics import compare, is_well_posed, scaled_error
+from gym_kernel.evaluator.kind_tolerance import tolerance_on
+from gym_kernel.evaluator.numerics import compare, is_well_posed
 from gym_kernel.tasks.task import Domain, Tolerance
 
 ROWS, COLUMNS = 32, 1024
@@ -78,10 +79,10 @@ def judged(name, kind, candidate, seed=0):
     x = made(kind, seed=seed)
     oracle = FORMULAS[name](x.double())
     reference = FORMULAS[name](x)
-    own_error = scaled_error(reference, oracle)
+    tolerance = tolerance_on(kind, TOLERANCES.get(name, Tolerance()))
+    own_error = compare(reference, oracle, tolerance=tolerance).max_rel_error
     if not is_well_posed(torch.float32, own_error):
         return None
-    tolerance = TOLERANCES.get(name, Tolerance())
     return compare(candidate(x, reference), oracle, tolerance=tolerance, reference_error=own_error)
 
 
@@ -102,7 +103,7 @@ def test_dropping_the_last_columns_of_a_sum_is_refused(name, drop):
         total = (x[:, :-drop] - high).exp().sum(dim=1, keepdim=True)
         return (x - high).exp() / total if name == "softmax" else x - high - total.log()
 
-    assert not judged(name, InputKind.OUTLIER_SUFFIX, truncated).passed
+    assert not judged(name, InputKind.OUTLIER_BLOCKS, truncated).passed
 
 
 def fast_exp(x):
@@ -170,7 +171,8 @@ def test_honest_float32_kernels_pass_every_kind(name, kind):
 def test_rows_differ_and_seeds_matter(kind):
     x = made(kind)
     assert torch.isfinite(x).all()
-    assert len(torch.unique(x, dim=0)) == ROWS
+    zeros = ROWS // 8 if kind is InputKind.SPARSE else 0
+    assert len(torch.unique(x, dim=0)) == ROWS - max(zeros - 1, 0)
     assert torch.equal(x, made(kind))
     assert not torch.equal(x, made(kind, seed=1))
 
@@ -211,15 +213,95 @@ def test_sparse_is_mostly_zero():
     assert 0.85 < zeros < 0.95
 
 
-def test_outliers_are_in_the_suffix_alone():
-    official = torch.rand(ROWS, COLUMNS, generator=generator(3))
-    x = torch.empty(ROWS, COLUMNS)
-    fill(x, InputKind.OUTLIER_SUFFIX, Domain(), generator(), official=official)
-    tail = COLUMNS // 32
-    assert torch.equal(x[:, :-tail], official[:, :-tail])
-    assert (x[:, -tail:-1].abs() >= 30).all()
-    assert (x[:, -tail:-1] < 0).any()
-    assert (x[:, -tail:-1] > 0).any()
+def test_sparse_has_rows_of_zeros_where_there_are_several_rows():
+    assert [int(row) for row in (made(InputKind.SPARSE) == 0).all(dim=1).nonzero()] == [7, 15, 23, 31]
+    assert (made(InputKind.SPARSE, shape=(7, COLUMNS)) != 0).any(dim=1).all()
+    # A domain without zero has its own anchor.
+    assert (made(InputKind.SPARSE, Domain(2, 3))[7] == 2).all()
+
+
+@pytest.mark.parametrize("shape", [(70, 1024), (5, 14, 1024), (64, 96)])
+def test_outliers_are_in_one_block_of_a_row_and_in_all_blocks_of_32_rows(shape):
+    official = torch.rand(shape, generator=generator(3))
+    x = torch.empty(shape)
+    fill(x, InputKind.OUTLIER_BLOCKS, Domain(), generator(), official=official)
+    rows, untouched = x.view(-1, shape[-1]), official.view(-1, shape[-1])
+    length = math.ceil(shape[-1] / 32)
+    blocks = []
+    for row, before in zip(rows, untouched, strict=True):
+        changed = (row != before)[1:-1].nonzero().view(-1) + 1
+        assert changed[-1] - changed[0] < length
+        assert (row[changed].abs() >= 29.99).all()
+        blocks.append(int(changed[0]))
+    assert blocks[0] == shape[-1] - length
+    assert blocks[1] == 1
+    assert blocks[2:32] == [block * shape[-1] // 32 for block in range(1, 31)]
+    assert blocks[32:64] == blocks[:32]
+    assert (rows[:, 1:-1] < -29).any()
+    assert (rows[:, 1:-1] > 29).any()
+    # The outermost columns hold the largest of all in some rows.
+    assert (rows[:, 0].abs() > 101).any()
+    assert (rows[:, -1].abs() > 101).any()
+
+
+@pytest.mark.parametrize("shape", [(1000,), (1, 1000), (1000, 1), (50, 20)])
+def test_a_single_row_and_short_rows_have_their_outliers_last(shape):
+    official = torch.rand(shape, generator=generator(3))
+    x = torch.empty(shape)
+    fill(x, InputKind.OUTLIER_BLOCKS, Domain(), generator(), official=official)
+    changed = (x.view(-1) != official.view(-1)).nonzero().view(-1).tolist()
+    assert changed == list(range(1000 - 32, 1000))
+
+
+def test_the_negative_tail_is_small_for_all_inputs_of_a_call():
+    starts = [made(InputKind.NEGATIVE_TAIL, seed=seed).amax().item() for seed in range(40)]
+    assert -5 < min(starts) < -4.5 < -3.5 < max(starts) < -3
+    assert all(made(InputKind.NEGATIVE_TAIL, seed=seed).amin() < -8.9 for seed in range(40))
+    x = made(InputKind.NEGATIVE_TAIL, Domain(0, 1))
+    assert x.amin() > 0.3
+    first, second = (torch.empty(ROWS, COLUMNS) for _ in range(2))
+    for seed, tensor in enumerate((first, second)):
+        fill(tensor, InputKind.NEGATIVE_TAIL, Domain(), generator(seed), tail=-4.0)
+    assert abs(first.amax() - second.amax()) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [(torch.float32, 1.6e4, 2.4e4), (torch.bfloat16, 1.6e4, 2.4e4), (torch.float16, 210, 390)],
+)
+def test_huge_rows_take_turns_in_sign(dtype, low, high):
+    x = made(InputKind.HUGE, dtype=dtype)
+    assert low <= x.abs().amin() <= x.abs().amax() <= high
+    positive = (x > 0).double().mean(dim=1)
+    assert ((positive < 0.1) | (positive > 0.9)).all()
+    assert ((positive[1:] - positive[:-1]).abs() > 0.8).all()
+    # A single row has either sign, from call to call.
+    signs = {float(made(InputKind.HUGE, shape=(1, 50), seed=seed).sign().mean()) for seed in range(8)}
+    assert signs == {-1.0, 1.0}
+
+
+def test_huge_in_a_bounded_domain_is_its_edges():
+    x = made(InputKind.HUGE, Domain(0, 1))
+    assert set(x.unique().tolist()) == {0.0, 1.0}
+    assert (x == 1).all(dim=1).sum() == ROWS // 2
+    assert 0.01 < (x == 0).double().mean() < 0.03
+    x = made(InputKind.HUGE, Domain(-4, 2))
+    assert set(x.unique().tolist()) == {-4.0, 2.0}
+    assert (x == 2).all(dim=1).any()
+    assert (x == -4).all(dim=1).any()
+
+
+def test_a_value_flushed_in_the_tail_is_refused_there_and_nowhere_else():
+    def flushed(x, y):
+        return torch.where(x < -7.9, torch.zeros_like(y), y)
+
+    x = made(InputKind.SIGNED_NORMAL)
+    kept = compare(
+        flushed(x, torch.nn.functional.silu(x)), torch.nn.functional.silu(x.double()), tolerance=Tolerance()
+    )
+    assert kept.passed
+    for seed in range(20):
+        assert not judged("swish", InputKind.NEGATIVE_TAIL, flushed, seed=seed).passed
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (64, 3), (5, 1), (16, 3, 3, 3)])
@@ -230,7 +312,7 @@ def test_odd_shapes_are_filled(shape):
 
 def test_strided_tensors_are_filled_in_place():
     base = torch.full((20, 50), math.nan)
-    fill(base.t(), InputKind.OUTLIER_SUFFIX, Domain(), generator())
+    fill(base.t(), InputKind.OUTLIER_BLOCKS, Domain(), generator())
     assert torch.isfinite(base).all()
 
 

@@ -173,7 +173,7 @@ def test_core_table_of_two_parts_joins_to_the_suites_order(
             [],
             [],
         )
-        assert 0 < row["t_min_us"] < row["eager_us"]
+        assert 0 < row["t_min_us"] <= row["eager_us"]
         assert min(row["bytes"], row["impostors_tried"], row["memory_gib"]) > 0
         assert row["impostors_passed"] == []
         assert len(row["kinds_used"]) >= 6

@@ -17,9 +17,10 @@ _INT32_ELEMENTS = tuple(float(1 << power) for power in (29, 30, 31))
 _AT = 1e-3
 
 _BY_KIND = {
-    "outlier_suffix": (
-        "Earlier inputs agree; these have large values at the end of every row. Look whether the sum or the maximum "
-        "takes in the last elements of a row, and whether the last block is masked rightly."
+    "outlier_blocks": (
+        "Earlier inputs agree; these have large values in a small part of every row, at its end, its start or between. "
+        "Look whether the sum or the maximum takes in every element of a row, and whether the last block is masked "
+        "rightly."
     ),
     "large_scale": (
         "Smaller inputs agree. Look at what large values do: overflow of exp (subtract the maximum before it), clamps, "
@@ -32,6 +33,16 @@ _BY_KIND = {
     "small_scale": (
         "Larger inputs agree. Look at digits lost near zero: differences of nearly equal numbers, flushing to zero."
     ),
+    "negative_tail": (
+        "Other inputs agree; these lie between -9 and -3, where many functions are small. Look at the ends of an "
+        "approximation, and at small values that are cut off to zero."
+    ),
+    "huge": (
+        "Smaller inputs agree; these are in the ten thousands (150 in float16) or at the edges of what is allowed. "
+        "Use -inf and inf, not finite numbers, where a maximum or minimum starts and where a block is padded, and "
+        "float32 for squares and sums."
+    ),
+    "sparse": "Look at rows of zeros alone (division by their norm), and at what exact zeros do.",
     "signed_normal": "The official inputs agree. Look at what negative values do.",
 }
 
@@ -64,7 +75,7 @@ def diagnosis(agreement: Agreement) -> str:
 def _tail(agreement: Agreement) -> str:
     if agreement.first_wrong_column >= _TAIL:
         where = f"the last {100 * (1 - agreement.first_wrong_column):.3g} % of their rows"
-    elif agreement.first_wrong >= _TAIL and agreement.input_kind != "outlier_suffix":
+    elif agreement.first_wrong >= _TAIL and agreement.input_kind != "outlier_blocks":
         # With outliers some rows go wrong and some do not, so where the first of them stands is chance.
         where = f"the last {100 * (1 - agreement.first_wrong):.3g} % of the output"
     else:

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
+from gym_kernel.evaluator.bench_cache import BenchCache
 from gym_kernel.evaluator.clock_audit import CallOverhead
 from gym_kernel.evaluator.contention import is_contended
 from gym_kernel.evaluator.deadlines import Budget, StageLimits
@@ -21,7 +22,7 @@ from gym_kernel.evaluator.messages import Evaluate, Stage
 from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
 from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.record import write_record
-from gym_kernel.evaluator.reference_bench import BenchCache, ReferenceBench
+from gym_kernel.evaluator.reference_bench import ReferenceBench
 from gym_kernel.evaluator.status import Status
 from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.trial import Trial

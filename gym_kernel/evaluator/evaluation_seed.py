@@ -21,6 +21,8 @@ class SeedSequence:
         self._count = 0
         #: Choices that are not contents: which kind, which buffer.
         self.choices = random.Random(self._derive("choices"))
+        #: Of the reference's parameters, which are the same in every call.
+        self.parameters = self._derive("parameters")
 
     def next(self) -> int:
         """The next seed, in ``[0, 2**62)``."""

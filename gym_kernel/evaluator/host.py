@@ -23,9 +23,11 @@ from collections.abc import Callable
 from gym_kernel.errors import IsolationUnavailable
 from gym_kernel.evaluator.fence import Isolation, choose_isolation
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout, FrameError
+from gym_kernel.evaluator.header_preparation import HeaderPreparation
 from gym_kernel.evaluator.judge_handle import JudgeHandle
 from gym_kernel.evaluator.messages import (
     Alive,
+    Evaluate,
     Failure,
     FailureCause,
     Greeting,
@@ -76,6 +78,7 @@ class Host:
         self._isolation = isolation
         self._standby = standby
         self._judges: dict[str, JudgeHandle] = {}
+        self._headers = HeaderPreparation()
         self._workers = WorkerPool(self._scratch, isolation)
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._running = True
@@ -132,6 +135,8 @@ class Host:
 
     def _hear_caller(self) -> None:
         while (request := self._caller.poll()) is not None:
+            if isinstance(request, Evaluate):
+                self._headers.begin_for(request.code)
             judge = self._judges.get(request.device)
             is_new = judge is None
             if judge is None:
@@ -192,7 +197,7 @@ class Host:
             self._kill_strays()
 
     def _kill_strays(self) -> None:
-        known = {judge.pid for judge in self._judges.values()} | self._workers.pids()
+        known = {judge.pid for judge in self._judges.values()} | self._workers.pids() | self._headers.pids()
         for pid in children_of(os.getpid()):
             if pid not in known:
                 with contextlib.suppress(ProcessLookupError):
@@ -243,6 +248,7 @@ class Host:
         for judge in self._judges.values():
             judge.kill()
         self._workers.kill_all()
+        self._headers.stop()
         deadline = time.monotonic() + _LAST_SWEEP_S
         while time.monotonic() < deadline:
             self._judges.clear()

@@ -7,6 +7,7 @@ LogSoftmax. Each kind here takes such an accident away; together they leave only
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +18,7 @@ from torch.utils._pytree import tree_map
 
 from gym_kernel.tasks.task import Domain
 
-__all__ = ["InputKind", "fill", "kinds_for", "official_inputs"]
+__all__ = ["BUILT_ON_OFFICIAL", "InputKind", "fill", "kinds_for", "official_inputs", "tail_start"]
 
 # 1e2 to 1e3 where the dtype has the range for it. Products and sums of float16 must stay below 65,504.
 _LARGE = 300.0
@@ -26,8 +27,16 @@ _OFFSET = 100.0
 _OFFSET_FLOAT16 = 8.0
 _SMALL = 1e-3
 _OUTLIERS = (30.0, 100.0)
-_SUFFIX_FRACTION = 1 / 32
+_BLOCKS = 32
 _SPARSE_THRESHOLD = 1.645  # |normal| exceeds it in 10 % of the draws
+_ZERO_ROWS = 8
+_TAIL_STARTS = (-5.0, -3.0)
+# exp falls by a factor of 50 to 400 up to here, which leaves errors visible beside the values at the start.
+_TAIL_END = -9.0
+# Least and greatest size. Above 1e4, which stands for infinity in careless padding; squares leave float16's range.
+_HUGE = (1.6e4, 2.4e4)
+_HUGE_FLOAT16 = (210.0, 390.0)
+_OTHER_EDGE_SHARE = 1 / 32
 
 
 class InputKind(str, Enum):
@@ -39,16 +48,24 @@ class InputKind(str, Enum):
     """Standard normal: both signs, so that no activation is the identity."""
     LARGE_SCALE = "large_scale"
     """Normal of standard deviation 300, or all of a bounded domain: clamps, overflow of a bare exp."""
-    OUTLIER_SUFFIX = "outlier_suffix"
-    """Official values with 30 to 100 times larger ones in the last 3 % of a row: truncated tails."""
+    OUTLIER_BLOCKS = "outlier_blocks"
+    """Official values with 30 to 100 times larger ones in 3 % of a row, another 3 % in each: what is left out."""
     OFFSET = "offset"
     """Normal around 100: cancellation, and overflow of an exp whose maximum was not taken off."""
     SMALL_SCALE = "small_scale"
     """Normal of standard deviation 1e-3: digits lost near zero."""
     SPARSE = "sparse"
-    """Nine tenths exact zeros."""
+    """Nine tenths exact zeros, and every eighth row nothing but zeros."""
     TIES = "ties"
     """Five distinct values, so that every row has many equal maxima."""
+    NEGATIVE_TAIL = "negative_tail"
+    """Uniform over [-9, s] with one s in [-5, -3] for all: where all outputs are small, errors cannot hide."""
+    HUGE = "huge"
+    """Around 2e4 (300 in float16), rows of either sign, or the edges of a domain: finite stand-ins for infinity."""
+
+
+BUILT_ON_OFFICIAL = (InputKind.OFFICIAL, InputKind.OUTLIER_BLOCKS)
+"""The kinds that start from what ``get_inputs`` makes."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +98,18 @@ def kinds_for(domains: Sequence[Domain]) -> tuple[InputKind, ...]:
         domains: One domain for each tensor of ``get_inputs``.
 
     Returns:
-        All eight kinds; only ``OFFICIAL`` where every input is fixed.
+        All ten kinds; only ``OFFICIAL`` where every input is fixed.
     """
     return (InputKind.OFFICIAL,) if all(domain.fixed for domain in domains) else tuple(InputKind)
+
+
+def tail_start(seed: int) -> float:
+    """The value below which ``NEGATIVE_TAIL`` draws, uniform in [-5, -3].
+
+    Args:
+        seed: Seed of the call.
+    """
+    return random.Random(seed).uniform(*_TAIL_STARTS)
 
 
 def fill(
@@ -92,6 +118,7 @@ def fill(
     domain: Domain,
     generator: torch.Generator,
     official: torch.Tensor | None = None,
+    tail: float | None = None,
 ) -> None:
     """Write one kind of values into a tensor, in place and on its device, without a full-size temporary.
 
@@ -100,20 +127,28 @@ def fill(
         kind: What to write.
         domain: Values are mapped into it. A ``fixed`` domain leaves the tensor official.
         generator: Source of randomness on the tensor's device.
-        official: What ``get_inputs`` made, same shape; ``OFFICIAL`` and ``OUTLIER_SUFFIX`` copy from it.
+        official: What ``get_inputs`` made, same shape; the kinds of ``BUILT_ON_OFFICIAL`` copy from it.
             Without it they use U[0, 1), KernelBench's usual choice, and what is left official is not touched.
+        tail: :func:`tail_start` of the call; the generator's own where it is left out.
     """
     left_official = domain.fixed or not tensor.is_floating_point()
-    if official is not None and (left_official or kind in (InputKind.OFFICIAL, InputKind.OUTLIER_SUFFIX)):
+    if official is not None and (left_official or kind in BUILT_ON_OFFICIAL):
         tensor.copy_(official)
     if left_official:
         return
     frame = _Frame.of(domain)
-    if official is None and kind in (InputKind.OFFICIAL, InputKind.OUTLIER_SUFFIX):
+    if official is None and kind in BUILT_ON_OFFICIAL:
         tensor.uniform_(0.0, 1.0, generator=generator)
         _confine(tensor, frame, domain, scale=min(1.0, frame.reach))
-    if kind is InputKind.OUTLIER_SUFFIX:
-        _outliers(_suffix(tensor), frame, domain, generator)
+    if kind is InputKind.OUTLIER_BLOCKS:
+        _outliers(_as_rows(tensor), frame, domain, generator)
+    elif kind is InputKind.HUGE:
+        _huge(tensor, frame, domain, generator)
+    elif kind is InputKind.NEGATIVE_TAIL:
+        tail = tail_start(generator.initial_seed()) if tail is None else tail
+        fits = min(1.0, frame.reach / -_TAIL_END)
+        tensor.uniform_(_TAIL_END * fits, tail * fits, generator=generator)
+        _confine(tensor, frame, domain, scale=1.0)
     elif kind is not InputKind.OFFICIAL:
         _draw(tensor, kind, frame, domain, generator)
 
@@ -160,6 +195,8 @@ def _draw(
     tensor.normal_(generator=generator)
     if kind is InputKind.SPARSE:
         torch.ops.aten.softshrink.out(tensor, _SPARSE_THRESHOLD, out=tensor)
+        if tensor.dim():
+            tensor[_ZERO_ROWS - 1 :: _ZERO_ROWS].zero_()
         _confine(tensor, frame, domain, scale=2 * unit)
     elif kind is InputKind.LARGE_SCALE:
         _confine(tensor, frame, domain, scale=frame.amplitude(_LARGE_FLOAT16 if half else _LARGE))
@@ -188,22 +225,56 @@ def _confine(
         tensor.clamp_(domain.low, domain.high)
 
 
-def _outliers(tail: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.Generator) -> None:
-    """Values of 30 to 100 in size and either sign; the very last of a row may be the largest of all."""
+def _huge(tensor: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.Generator) -> None:
+    """Rows (along dimension 0) of one sign, in turns; in a bounded domain mostly the one edge or the other."""
+    # A single row must not have the same sign in every call.
+    other_sign = slice(generator.initial_seed() % 2, None, 2)
+    if not math.isfinite(domain.high - domain.low):
+        tensor.uniform_(*(_HUGE_FLOAT16 if tensor.dtype == torch.float16 else _HUGE), generator=generator)
+        if tensor.dim() and not frame.side:
+            tensor[other_sign].neg_()
+        if tensor.dim() > 1 and tensor.dtype == torch.float16:
+            # Differences within a row leave the range of float16's squares as well.
+            tensor[2::4, ..., ::_BLOCKS].neg_()
+        _confine(tensor, frame, domain, scale=1.0)
+        return
+    tensor.uniform_(generator=generator).lt_(_OTHER_EDGE_SHARE)
+    if tensor.dim():
+        # These hold the one edge alone: a decay of 1 forgets nothing, however long the row is.
+        tensor[0::4].zero_()
+        tensor[1::4].zero_()
+    tensor.mul_(domain.low - domain.high).add_(domain.high)
+    if tensor.dim() and not frame.side:
+        tensor[other_sign].neg_().add_(domain.low + domain.high)
+    tensor.clamp_(domain.low, domain.high)
+
+
+def _outliers(rows: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.Generator) -> None:
+    """Values of 30 to 100 in size and either sign, in one of 32 blocks of every row and in its outermost columns.
+
+    The block is the last one in row 0, the first in row 1, then each of the others.
+    """
+    if not rows.numel():
+        return
     low, high = (edge * min(1.0, frame.reach / _OUTLIERS[1]) for edge in _OUTLIERS)
-    tail.uniform_(low - high, high - low, generator=generator)
-    tail.add_(tail.sign(), alpha=low)
-    if tail.dim() and tail.numel():
-        # A candidate that drops only the last column must not be saved by the other outliers.
-        tail.select(-1, -1).uniform_(-1.2 * high, 1.2 * high, generator=generator)
-    _confine(tail, frame, domain, scale=1.0)
+    columns = rows.shape[-1]
+    length = math.ceil(columns / _BLOCKS)
+    starts = (columns - length, 0, *(block * columns // _BLOCKS for block in range(1, _BLOCKS - 1)))
+    for row, start in enumerate(starts[: rows.shape[0]]):
+        block = rows[row::_BLOCKS].narrow(-1, start, length)
+        block.uniform_(low - high, high - low, generator=generator)
+        block.add_(block.sign(), alpha=low)
+        _confine(block, frame, domain, scale=1.0)
+    # A candidate that drops a single column must not be saved by the other outliers; it may be the largest of all.
+    for column in (0, -1) if rows.shape[0] > 1 else (-1,):
+        edge = rows.select(-1, column).uniform_(-1.2 * high, 1.2 * high, generator=generator)
+        _confine(edge, frame, domain, scale=1.0)
 
 
-def _suffix(tensor: torch.Tensor) -> torch.Tensor:
-    """The last few per cent: of every row, or of the whole tensor where its rows are short."""
-    if tensor.dim() > 1 and tensor.shape[-1] < 1 / _SUFFIX_FRACTION and tensor.is_contiguous():
-        tensor = tensor.view(-1)
-    if tensor.dim() == 0 or tensor.numel() == 0:
+def _as_rows(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as rows; as a single one where its rows are short."""
+    if tensor.dim() < 2:
+        return tensor.unsqueeze(0) if tensor.dim() else tensor.view(1, 1)
+    if not tensor.is_contiguous():
         return tensor
-    length = math.ceil(tensor.shape[-1] * _SUFFIX_FRACTION)
-    return tensor.narrow(-1, tensor.shape[-1] - length, length)
+    return tensor.view(1, -1) if tensor.shape[-1] < _BLOCKS else tensor.view(-1, tensor.shape[-1])

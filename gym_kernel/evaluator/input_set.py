@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gym_kernel.evaluator.arena import Arena, view
-from gym_kernel.evaluator.input_kinds import InputKind, fill
+from gym_kernel.evaluator.input_kinds import InputKind, fill, tail_start
 from gym_kernel.evaluator.worker_messages import Argument
 from gym_kernel.tasks.task import Domain
 
@@ -34,6 +34,8 @@ class InputSet:
         self._shared = [view(arena.bytes, a.slot) for a in arguments if a.slot is not None]
         self._worker_may_write = arena.bytes.device.type == "cpu"
         self._own = [torch.empty_like(t) for t in self._shared] if self._worker_may_write else self._shared
+        #: Calls of one kind whose references may be more or less exact: where ``NEGATIVE_TAIL`` lies, else 0.
+        self.variant = 0
 
     def write(self, kind: InputKind, seed: int, official: Sequence[torch.Tensor] | None) -> None:
         """Write fresh contents; :meth:`publish` hands them on.
@@ -43,9 +45,12 @@ class InputSet:
             seed: Seed of this call alone.
             official: Tensors of ``get_inputs``, where this kind or task builds on them.
         """
+        tail = tail_start(seed)
+        self.variant = round(tail) if kind is InputKind.NEGATIVE_TAIL else 0
         for position, (tensor, domain) in enumerate(zip(self._own, self._domains, strict=True)):
             generator = torch.Generator(tensor.device).manual_seed((seed + position) % (1 << 63))
-            fill(tensor, kind, domain, generator, None if official is None else official[position])
+            given = None if official is None else official[position]
+            fill(tensor, kind, domain, generator, given, tail)
 
     def publish(self) -> None:
         """Let the worker see the contents; on a GPU it does already."""

@@ -20,6 +20,7 @@ import torch
 
 from gym_kernel.errors import DeviceUnavailable, TaskError
 from gym_kernel.evaluator.admission import Admission
+from gym_kernel.evaluator.bench_cache import BenchCache
 from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.ceilings import cached
 from gym_kernel.evaluator.clock_audit import CallOverhead
@@ -46,7 +47,6 @@ from gym_kernel.evaluator.messages import (
 )
 from gym_kernel.evaluator.own_precision import compute_as_written
 from gym_kernel.evaluator.quiet_gate import QuietGate
-from gym_kernel.evaluator.reference_bench import BenchCache
 from gym_kernel.evaluator.wake_schedule import WakeSchedule
 from gym_kernel.evaluator.worker_link import WorkerExited, WorkerLink, WorkerMisbehaved, WorkerTimeout
 from gym_kernel.evaluator.worker_messages import Claim, Fenced, Idle, Ready, Wake

@@ -16,6 +16,8 @@ __all__ = [
     "borrowed_kernels",
     "borrowed_operations",
     "is_innocent_kernel",
+    "is_innocent_operation",
+    "is_torch_operation",
     "refuse_cpu_work",
     "refuse_thin_work",
     "refuse_work",
@@ -31,7 +33,7 @@ _INNOCENT = frozenset(
     empty_permuted empty_strided eq equal expand expand_as expand_copy fill fill_ flatten flip full full_like ge gt
     hstack is_floating_point is_nonzero is_pinned is_same_size isfinite isinf isnan item le lift_fresh lt movedim mT
     narrow ne new_empty new_empty_strided new_full new_ones new_zeros numpy_T ones ones_like pad permute pin_memory
-    record_stream repeat repeat_interleave requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg
+    record_stream repeat requires_grad_ reshape reshape_as resize_ resolve_conj resolve_neg
     result_type roll select set_ size slice split split_with_sizes squeeze squeeze_ stack stride swapaxes swapdims
     sym_numel sym_size sym_storage_offset sym_stride t tensor_split tile to to_dense transpose
     transpose_ type_as unbind unflatten
@@ -56,6 +58,15 @@ _LIBRARY_KERNEL = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# Where moving values is the whole of a task, letting torch move them is letting it do the work. An honest kernel
+# between two transposing copies, which reach half of the bandwidth, has a fifth of the time, and one behind a pad
+# and before a crop two sevenths; below a tenth a kernel is there for show. In a few microseconds there is nothing
+# to tell: any launch takes one or two.
+_OWN_TIME_SHARE = 0.1
+_FEW_US = 20.0
+# On a CPU times say nothing, but stores can be followed.
+_OWN_ELEMENTS_SHARE = 0.5
+
 _INNOCENT_KERNEL = re.compile(
     r"FillFunctor|direct_copy_kernel|CopyFunctor|CatArrayBatchedCopy|Memcpy|Memset|spin_kernel|arange"
     r"|Functor<\s*(?:long|int|short|bool|unsigned char|signed char)\b"
@@ -68,14 +79,26 @@ def borrowed_operations(names: Iterable[str]) -> tuple[str, ...]:
     Args:
         names: Operator names with their namespace, for instance ``"aten::relu"``.
     """
-    found = set()
-    for name in names:
-        namespace, _, operator = name.partition("::")
-        if not operator or namespace not in _TORCH_NAMESPACES:
-            continue
-        if operator.split(".")[0] not in _INNOCENT:
-            found.add(name)
-    return tuple(sorted(found))
+    return tuple(sorted({n for n in names if is_torch_operation(n) and not is_innocent_operation(n)}))
+
+
+def is_torch_operation(name: str) -> bool:
+    """Whether an operator is one that torch brings along, and not the submission's own.
+
+    Args:
+        name: With its namespace, for instance ``"aten::relu"``.
+    """
+    namespace, _, operator = name.partition("::")
+    return bool(operator) and namespace in _TORCH_NAMESPACES
+
+
+def is_innocent_operation(name: str) -> bool:
+    """Whether a torch operator only allocates, views, fills, moves or compares.
+
+    Args:
+        name: With its namespace, for instance ``"aten::copy_"``.
+    """
+    return is_torch_operation(name) and name.partition("::")[2].split(".")[0] in _INNOCENT
 
 
 def borrowed_kernels(names: Iterable[str]) -> tuple[str, ...]:
@@ -98,11 +121,7 @@ def refuse_work(evidence: WorkEvidence) -> str:
     Args:
         evidence: What the worker saw of one call.
     """
-    borrowed = borrowed_operations(evidence.operations)
-    if not borrowed:
-        # An operator that gave only whole numbers or truth values is bookkeeping; the profiler cannot tell.
-        bookkeeping = {name.split(".")[0] for name in evidence.bookkeeping}
-        borrowed = tuple(n for n in borrowed_operations(evidence.profile.operations) if n not in bookkeeping)
+    borrowed = borrowed_operations(evidence.operations) or borrowed_operations(evidence.profile.hidden)
     if evidence.compiled_frames:
         return "torch.compile wrote kernels for this submission."
     if borrowed:
@@ -129,23 +148,34 @@ def refuse_cpu_work(evidence: WorkEvidence, libraries: int) -> str:
 def refuse_thin_work(evidence: WorkEvidence, libraries: int, elements: int) -> str:
     """Why kernels on a CPU cannot have made an output that is right; empty where they can.
 
+    Half of the elements that are not zero must be what kernels stored: a part that is pure movement may be left to
+    torch. Values that something else computed and a kernel only copied pass; see
+    :mod:`gym_kernel.evaluator.store_journal`.
+
     Args:
         evidence: What the worker saw of the call.
         libraries: Shared objects of the submission's own, whose stores nobody counts.
         elements: Elements of all outputs together.
     """
-    if libraries or evidence.stored_elements >= elements:
+    there = elements - evidence.zero_elements
+    if libraries or evidence.own_elements >= _OWN_ELEMENTS_SHARE * there:
         return ""
-    return f"Kernels stored {evidence.stored_elements:,} elements, and the output has {elements:,}."
+    return f"Of {there:,} elements of the output that are not zero, kernels stored {evidence.own_elements:,}."
 
 
 def _refuse_kernels(profile: Profile) -> str:
-    names = [kernel.name for kernel in profile.kernels]
+    names = [kernel.name for kernel in profile.kernels if not kernel.bookkeeping]
     borrowed = borrowed_kernels(set(names) - set(profile.own_kernels))
     if borrowed:
         return f"Library kernels ran on the GPU: {_listed(n[:80] for n in borrowed)}."
     if all(is_innocent_kernel(name) for name in names):
         return "No kernel of the submission's own ran on the GPU."
+    # The kernels that are recorded one by one are the first ones; their sums are over all.
+    if profile.moved_us > _FEW_US and profile.own_us < _OWN_TIME_SHARE * (profile.own_us + profile.moved_us):
+        return (
+            f"Of the GPU's time, copies and fills of torch took {profile.moved_us:.0f} us and the submission's own "
+            f"kernels {profile.own_us:.0f} us."
+        )
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -14,27 +14,29 @@ from gym_kernel.errors import TaskError
 from gym_kernel.evaluator.arena import lay_out, view
 from gym_kernel.evaluator.arena_pool import ArenaPool
 from gym_kernel.evaluator.briefing import Briefing, DeviceFacts, TensorFacts
-from gym_kernel.evaluator.input_kinds import InputKind, kinds_for, official_inputs
+from gym_kernel.evaluator.input_kinds import BUILT_ON_OFFICIAL, InputKind, kinds_for, official_inputs
 from gym_kernel.evaluator.input_set import InputSet
-from gym_kernel.evaluator.lane import Lane
+from gym_kernel.evaluator.kind_tolerance import tolerance_on
 from gym_kernel.evaluator.numerics import Comparison, is_well_posed, output_scale
+from gym_kernel.evaluator.parameter_draw import Liberty, ParameterDraw
 from gym_kernel.evaluator.roofline import Ceilings, roofline_of
 from gym_kernel.evaluator.sampling import SamplingPlan
+from gym_kernel.evaluator.steadiness import is_steady
 from gym_kernel.evaluator.stopwatch import create_stopwatch
 from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.verdict import Agreement
 from gym_kernel.evaluator.work import count_work
 from gym_kernel.evaluator.worker_messages import Argument, Parameter, TensorSlot
-from gym_kernel.tasks.task import Domain, Task, TaskScale
+from gym_kernel.tasks.task import Domain, Task, TaskScale, Tolerance
 
-__all__ = ["BenchCache", "Expected", "ReferenceBench"]
+__all__ = ["Expected", "ReferenceBench"]
 
 _CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
 _WEIGHT_SEED = 20_240_229
-_MAX_BENCHES = 64
 # What a task's code may raise: `sys.exit()` in it must not end the thread that was to answer.
 _TASKS_OWN = (Exception, SystemExit, KeyboardInterrupt)
 _COPIES = 5
+_MARGIN = 3.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class ReferenceBench:
         self._model = self._models[0]
         # Made anew: a copy of a model may go on using parts of the original.
         self._models64 = [self._construct(namespace).double() for namespace in namespaces]
-        self._reference_errors: dict[tuple[InputKind, int], tuple[float, ...] | None] = {}
+        self._parameter_draw = ParameterDraw([*self._models, *self._models64])
+        self._reference_errors: dict[tuple[InputKind, int, int], tuple[float, ...] | None] = {}
 
         sample = self._official(seed=0)
         with torch.no_grad():
@@ -98,6 +101,7 @@ class ReferenceBench:
             domain.fixed or not tensor.is_floating_point()
             for tensor, domain in zip(tensors, self.domains, strict=True)
         )
+        self._settle_parameters()
         # Not the model itself, which might keep the tensors without memory that it is counted with.
         work = count_work(self._construct(self._namespace), sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
@@ -128,7 +132,7 @@ class ReferenceBench:
 
     def write_inputs(self, inputs: InputSet, kind: InputKind, seed: int) -> None:
         """Give an input set fresh contents of a kind."""
-        wants_official = self._needs_official or kind in (InputKind.OFFICIAL, InputKind.OUTLIER_SUFFIX)
+        wants_official = self._needs_official or kind in BUILT_ON_OFFICIAL
         official = None
         if wants_official:
             official = [v for v in self._official(seed) if isinstance(v, torch.Tensor)]
@@ -137,6 +141,35 @@ class ReferenceBench:
     def parameter_values(self) -> dict[str, torch.Tensor]:
         """The reference's parameters and buffers by name."""
         return dict(self._model.state_dict())
+
+    def draw_parameters(self, seed: int) -> dict[str, torch.Tensor]:
+        """Give the reference, its accepted forms and the oracle parameters of their own for an evaluation.
+
+        Args:
+            seed: Seed of the evaluation's parameters.
+
+        Returns:
+            The drawn parameters and buffers by name.
+        """
+        if self._parameter_draw.liberty is not Liberty.NONE:
+            self._parameter_draw.draw(seed)
+            # Where the reference is near the limit, it is measured again: other parameters may take it beyond.
+            self._reference_errors = {
+                key: errors
+                for key, errors in self._reference_errors.items()
+                if errors is None or self._is_far_from_limit(errors)
+            }
+        return self.parameter_values()
+
+    def _is_far_from_limit(self, errors: tuple[float, ...]) -> bool:
+        return all(
+            is_well_posed(getattr(torch, slot.dtype), _MARGIN * error)
+            for slot, error in zip(self.outputs, errors, strict=True)
+        )
+
+    def tolerance(self, kind: InputKind) -> Tolerance:
+        """What outputs for a kind of inputs are allowed."""
+        return tolerance_on(kind, self.task.tolerance)
 
     @torch.no_grad()
     def expected(self, inputs: InputSet, form: int = 0) -> Expected:
@@ -147,21 +180,40 @@ class ReferenceBench:
     def reference_errors(
         self, kind: InputKind, inputs: InputSet, expected: Expected, form: int = 0
     ) -> tuple[float, ...] | None:
-        """The reference's own scaled error against the oracle, by output; measured once for a kind.
+        """The reference's own scaled error against the oracle, by output; measured once for a kind and variant.
 
         Returns:
             One error for each output, or ``None`` where the kind is not fit to judge by on this task.
         """
-        if (kind, form) not in self._reference_errors:
-            errors = tuple(
-                agreement.max_rel_error
-                if agreement.expected_nonfinite == 0 or agreement.passed
-                else float("inf")
-                for agreement in self.against_oracle(expected.outputs, kind, inputs, expected, None, form)
-            )
-            fit = all(is_well_posed(o.dtype, e) for o, e in zip(expected.outputs, errors, strict=True))
-            self._reference_errors[kind, form] = errors if fit else None
-        return self._reference_errors[kind, form]
+        key = (kind, inputs.variant, form)
+        if key not in self._reference_errors:
+            self._reference_errors[key] = self._measured_errors(kind, inputs, expected, form)
+        return self._reference_errors[key]
+
+    def _measured_errors(
+        self, kind: InputKind, inputs: InputSet, expected: Expected, form: int
+    ) -> tuple[float, ...] | None:
+        agreements = self.against_oracle(expected.outputs, kind, inputs, expected, None, form)
+        errors = tuple(
+            agreement.max_rel_error if agreement.expected_nonfinite == 0 or agreement.passed else float("inf")
+            for agreement in agreements
+        )
+        if not all(is_well_posed(o.dtype, e) for o, e in zip(expected.outputs, errors, strict=True)):
+            return None
+        if kind is not InputKind.OFFICIAL and any(agreement.nan_count for agreement in agreements):
+            # A row of zeros divided by its norm, say: a submission that guards against it is no less right.
+            return None
+        if kind is InputKind.HUGE:
+            # Outputs beyond the range of their dtype, or at its edge, depend on the order of the sums.
+            overflows = any(agreement.expected_nonfinite for agreement in agreements)
+            if overflows or not is_steady(
+                lambda arguments: self._oracle_outputs(arguments, form),
+                inputs.arguments(),
+                self.domains,
+                expected.scales,
+            ):
+                return None
+        return errors
 
     @torch.no_grad()
     def against_oracle(
@@ -183,7 +235,7 @@ class ReferenceBench:
             Comparison(
                 tensor.dtype,
                 scale=scale,
-                tolerance=self.task.tolerance,
+                tolerance=self.tolerance(kind),
                 reference_error=error,
                 input_kind=kind.value,
                 shape=tuple(tensor.shape),
@@ -194,6 +246,36 @@ class ReferenceBench:
             for comparison, tensor, exact in zip(comparisons, actual, oracle, strict=True):
                 comparison.add(tensor if rows is None else tensor[rows], exact)
         return [comparison.agreement() for comparison in comparisons]
+
+    def _oracle_outputs(self, arguments: list[Any], form: int) -> Iterator[list[torch.Tensor]]:
+        for _, outputs in self._oracle_slices(arguments, self._models64[form]):
+            yield outputs
+
+    def _settle_parameters(self) -> None:
+        """Find out how far parameters may be drawn from constructed ones without spoiling the function."""
+        if self._parameter_draw.liberty is Liberty.NONE:
+            return
+        inputs = self.new_input_set()
+        try:
+            self.write_inputs(inputs, InputKind.OFFICIAL, seed=0)
+            usual = self._nonfinite(inputs)
+            self._parameter_draw.settle(lambda: self._nonfinite(inputs) <= usual < math.inf)
+        finally:
+            self.arenas.release(inputs.arena)
+
+    def _nonfinite(self, inputs: InputSet) -> float:
+        """NaN and Inf among the outputs for official inputs; infinite where a form disagrees with its oracle."""
+        count = 0
+        try:
+            for form in self.forms:
+                expected = self.expected(inputs, form)
+                errors = self._measured_errors(InputKind.OFFICIAL, inputs, expected, form)
+                if errors is None:
+                    return math.inf
+                count += sum(int((~output.isfinite()).sum()) for output in expected.outputs)
+        except TaskError:
+            return math.inf
+        return count
 
     def _oracle_slices(
         self, arguments: list[Any], model: torch.nn.Module
@@ -288,41 +370,6 @@ class ReferenceBench:
             return Timing(tuple(samples))
         finally:
             self.arenas.release(inputs.arena)
-
-
-class BenchCache:
-    """The benches of one judge, least recently used first out.
-
-    Args:
-        facts: The device.
-        ceilings: What it can do.
-        lane: The device's lane, which a caller of :meth:`get` must hold.
-    """
-
-    def __init__(self, facts: DeviceFacts, ceilings: Ceilings, lane: Lane) -> None:
-        self.facts = facts
-        self.lane = lane
-        self.arenas = ArenaPool(torch.device(facts.id), keep_bytes=int(0.4 * facts.memory_bytes))
-        self._ceilings = ceilings
-        self._benches: OrderedDict[str, ReferenceBench] = OrderedDict()
-
-    def peek(self, task: Task) -> ReferenceBench | None:
-        """The bench of a task if it is there already; needs no lane."""
-        return self._benches.get(repr(task))
-
-    def get(self, task: Task) -> ReferenceBench:
-        """The bench of a task, made at its first use.
-
-        Raises:
-            TaskError: The reference does not run.
-        """
-        key = repr(task)
-        if key not in self._benches:
-            self._benches[key] = ReferenceBench(task, self.facts, self._ceilings, self.arenas)
-            while len(self._benches) > _MAX_BENCHES:
-                self._benches.popitem(last=False)
-        self._benches.move_to_end(key)
-        return self._benches[key]
 
 
 def _execute(task: Task, source: str, scale: TaskScale) -> dict[str, Any]:

@@ -13,6 +13,8 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from gym_kernel.evaluator.prepared_headers import extensions_root
+
 __all__ = ["device_files", "gpu_files", "visible_paths"]
 
 # Of /etc what loaders, compilers and Python look at; a worker that may read any file must not find shadow here.
@@ -38,6 +40,9 @@ def visible_paths() -> tuple[Path, ...]:
     so the host asks for it after it has imported what its workers need.
     """
     named = [Path(path) for path in (*_SYSTEM, *_python_paths(), *_tool_paths())]
+    prepared = extensions_root()
+    if prepared is not None:
+        named.append(prepared)
     real = [path.resolve() for path in named]
     # Where a home is itself inside a prefix, what it takes is granted, and never the home as such.
     wanted = {path for path in (*named, *real) if path.exists() and not _holds_a_home(path)}

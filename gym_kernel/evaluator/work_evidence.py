@@ -8,34 +8,40 @@ that were hidden from the mode. In calls that the judge picks the profiler, thro
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-import numpy
 import torch
 from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile as autograd_profile
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils.dlpack import from_dlpack
 
 from gym_kernel.evaluator.canary import SPIN_KERNEL
+from gym_kernel.evaluator.operator_forest import OperatorForest, is_made_of_others
+from gym_kernel.evaluator.operator_trace import OperatorTrace
 from gym_kernel.evaluator.own_work import is_innocent_kernel
+from gym_kernel.evaluator.store_journal import StoreJournal, count_stores
+from gym_kernel.evaluator.whole_numbers import WholeNumbers
 from gym_kernel.evaluator.worker_messages import KernelRecord, Profile, WorkEvidence
 
 __all__ = ["Observation", "Witness", "own_libraries"]
 
+_TO_DLPACK = torch.Tensor.__dlpack__
+_FROM_DLPACK = from_dlpack
 _CONVERSIONS = {
+    _TO_DLPACK: "Tensor.__dlpack__",
     torch.Tensor.numpy: "Tensor.numpy",
     torch.Tensor.__array__: "Tensor.__array__",
     torch.Tensor.tolist: "Tensor.tolist",
 }
-# Below this a tensor holds sizes and the like, not the values that are asked for.
+# Fewer elements than this in a call are sizes and the like, not the values that are asked for.
 _LARGE_ELEMENTS = 1024
 _MOST_NAMES = 200
 
@@ -49,9 +55,9 @@ class Witness:
 
     def __init__(self, device: torch.device) -> None:
         self._on_gpu = device.type == "cuda"
-        self._stores = _StoreCounter()
-        if not self._on_gpu:
-            self._stores.install()
+        self._journal = None if self._on_gpu else StoreJournal()
+        if self._journal is not None:
+            count_stores(self._journal)
 
     def warm_up(self) -> None:
         """Pay for the profiler's start-up before a submission waits for it.
@@ -69,29 +75,42 @@ class Witness:
             )
 
     @contextlib.contextmanager
-    def watch(self, *, profiled: bool) -> Iterator[Observation]:
+    def watch(
+        self, *, profiled: bool, arguments: Sequence[Any] = (), model: torch.nn.Module | None = None
+    ) -> Iterator[Observation]:
         """Observe what a ``with`` block does; the observation's evidence is complete when it has ended.
 
         Args:
             profiled: Whether to record the GPU's kernels too.
+            arguments: What ``forward`` is given.
+            model: Whose ``forward`` it is.
         """
-        operations, conversions = _OperatorTrace(), _ConversionTrace()
-        self._stores.elements = 0
+        numbers = WholeNumbers(
+            [a for a in arguments if isinstance(a, torch.Tensor)], () if model is None else _kept(model)
+        )
+        operations, conversions = OperatorTrace(numbers, self._journal), _ConversionTrace()
         observation = Observation()
+        if self._journal is not None:
+            self._journal.start()
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_numpy_conversions(conversions.names))
             profiler = stack.enter_context(_profiler(on_gpu=self._on_gpu and profiled))
             stack.enter_context(conversions)
             stack.enter_context(operations)
             yield observation
+        own_elements, zero_elements = self._own_elements(observation.outputs)
         observation.evidence = WorkEvidence(
-            operations=tuple(sorted(operations.names))[:_MOST_NAMES],
-            conversions=tuple(sorted(conversions.names)),
-            bookkeeping=tuple(sorted(operations.bookkeeping - operations.names))[:_MOST_NAMES],
-            stored_elements=self._stores.elements,
+            operations=tuple(sorted(operations.computed))[:_MOST_NAMES],
+            conversions=conversions.names(),
+            bookkeeping=tuple(sorted(operations.counted - operations.computed))[:_MOST_NAMES],
+            stored_elements=0 if self._journal is None else self._journal.decided,
+            own_elements=own_elements,
+            zero_elements=zero_elements,
             compiled_frames=_compiled_frames(),
-            profile=_profile(profiler, on_gpu=self._on_gpu and profiled),
+            profile=_profile(profiler, operations, on_gpu=self._on_gpu and profiled),
         )
+
+    def _own_elements(self, outputs: Sequence[torch.Tensor]) -> tuple[int, int]:
+        return (0, 0) if self._journal is None else self._journal.count_own(outputs)
 
 
 @dataclass
@@ -100,104 +119,57 @@ class Observation:
 
     Attributes:
         evidence: Filled in when the block has ended.
+        outputs: What ``forward`` returned, to be filled in by the block.
     """
 
     evidence: WorkEvidence = field(default_factory=WorkEvidence)
+    outputs: Sequence[torch.Tensor] = ()
 
 
-class _OperatorTrace(TorchDispatchMode):
-    """Names of the operators dispatched on this thread, from Python or C++."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.bookkeeping: set[str] = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # The default imports the whole of torch's compiler at the first traced operator, for a second.
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Note the operator's name and let it run."""
-        result = func(*args, **(kwargs or {}))
-        name = func.name() if hasattr(func, "name") else str(func)
-        (self.names if _has_values(result) else self.bookkeeping).add(name)
-        return result
+def _kept(model: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Plain parameters and buffers of a model, without a step into its own code: this is no part of the timed call."""
+    modules, known = [model], {id(model)}
+    # Grows while it is gone through.
+    for module in modules:
+        kept: dict[str, Any] = object.__getattribute__(module, "__dict__")
+        for name in ("_parameters", "_buffers"):
+            for value in dict.values(dict.get(kept, name) or {}):
+                if type(value) in (torch.Tensor, torch.nn.Parameter):
+                    yield value
+        for inner in dict.values(dict.get(kept, "_modules") or {}):
+            if inner is not None and id(inner) not in known:
+                known.add(id(inner))
+                modules.append(inner)
 
 
 class _ConversionTrace(TorchFunctionMode):
-    """Names of the ways out of torch that were taken."""
+    """Counts what takes ways out of torch."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: set[str] = set()
+        self._elements: Counter[str] = Counter()
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Note a conversion and let it happen."""
         name = _CONVERSIONS.get(func)
-        if name is not None and args[0].numel() >= _LARGE_ELEMENTS:
-            self.names.add(name)
+        if name is not None and not (func is _TO_DLPACK and _torch_asks()):
+            self._elements[name] += args[0].numel()
         return func(*args, **(kwargs or {}))
 
-
-@contextlib.contextmanager
-def _numpy_conversions(names: set[str]) -> Iterator[None]:
-    """Note tensors that numpy takes by itself, past the function mode."""
-    take = numpy.from_dlpack
-
-    def noted(x: Any, /, **kwargs: Any) -> Any:
-        names.add("numpy.from_dlpack")
-        return take(x, **kwargs)
-
-    numpy.from_dlpack = noted
-    try:
-        yield
-    finally:
-        numpy.from_dlpack = take
+    def names(self) -> tuple[str, ...]:
+        """Names of the ways out that values took in earnest: small tensors add up."""
+        large = self._elements.total() >= _LARGE_ELEMENTS
+        return tuple(sorted(name for name, elements in self._elements.items() if elements)) if large else ()
 
 
-class _StoreCounter:
-    """Counts the elements that kernels store or update in Triton's interpreter."""
-
-    def __init__(self) -> None:
-        self.elements = 0
-
-    def install(self) -> None:
-        """Put this between the interpreter and its memory."""
-        from triton.runtime import interpreter
-
-        interpreter._interpreter = _CountedMemory(interpreter._interpreter, self)
-
-
-class _CountedMemory:
-    """The interpreter's memory operations, with what they write counted."""
-
-    def __init__(self, memory: Any, counter: _StoreCounter) -> None:
-        self._memory = memory
-        self._counter = counter
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._memory, name)
-
-    def store(self, pointers: Any, values: Any, mask: Any) -> Any:
-        """Store, and count the elements that the kernel decided about, masked ones too."""
-        self._counter.elements += int(pointers.size)
-        return self._memory.store(pointers, values, mask)
-
-    def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
-        """Update, and count the elements that the kernel decided about, masked ones too."""
-        self._counter.elements += int(pointers.size)
-        return self._memory.atomic_rmw(operation, pointers, values, mask, order)
-
-    def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
-        """Exchange, and count every element."""
-        self._counter.elements += int(pointers.size)
-        return self._memory.atomic_cas(pointers, expected, values, order)
+def _torch_asks() -> bool:
+    """Whether it is torch itself that takes a tensor over by DLPack, for which the values stay where they are."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not _TO_DLPACK.__code__:
+        frame = frame.f_back
+    return frame is not None and frame.f_back is not None and frame.f_back.f_code is _FROM_DLPACK.__code__
 
 
 @contextlib.contextmanager
@@ -206,23 +178,27 @@ def _profiler(*, on_gpu: bool) -> Iterator[autograd_profile]:
         use_kineto=True,
         use_cpu=True,
         use_device="cuda" if on_gpu else None,
-        experimental_config=_ExperimentalConfig(profile_all_threads=True),
+        # For the dtypes of what operators are given.
+        record_shapes=True,
+        experimental_config=_ExperimentalConfig(profile_all_threads=True, capture_overload_names=True),
     ) as profiler:
         yield profiler
 
 
-def _profile(profiler: autograd_profile, *, on_gpu: bool) -> Profile:
+def _profile(profiler: autograd_profile, trace: OperatorTrace, *, on_gpu: bool) -> Profile:
     results = profiler.kineto_results
     assert results is not None, "The profiler has stopped."
-    operations: set[str] = set()
-    kernels = []
+    kernels, operators = [], []
     for event in results.events():
         if event.device_type() == torch.autograd.DeviceType.CUDA:
             kernels.append(event)
         elif "::" in event.name():
-            operations.add(event.name())
-    operations = {name for name in operations if not _is_made_of_others(name)}
+            operators.append(event)
+    operations = {e.name() for e in operators if not is_made_of_others(e.name(), e.overload_name())}
+    forest = OperatorForest(operators, trace.kinds)
+    own_kernels = _compiled_by_triton() if on_gpu else ()
     kernels.sort(key=lambda event: event.start_ns())
+    work = [k for k in _work(kernels) if k.linked_correlation_id() not in forest.bookkeeping]
     marks = [event.start_ns() for event in kernels if SPIN_KERNEL in event.name()]
     ended_ns = marks[-1] if marks else float("inf")
     # After the mark comes the harness's copy of the output, and nothing else.
@@ -231,11 +207,19 @@ def _profile(profiler: autograd_profile, *, on_gpu: bool) -> Profile:
     ]
     return Profile(
         operations=tuple(sorted(operations))[:_MOST_NAMES],
+        hidden=tuple(sorted(forest.hidden))[:_MOST_NAMES],
         saw_kernels=on_gpu,
         kernels_us=_kernels_us(kernels),
-        kernels=tuple(KernelRecord(k.name()[:300], k.duration_ns() / 1000) for k in kernels[:_MOST_NAMES]),
+        own_us=_sum_us(k for k in work if not is_innocent_kernel(k.name())),
+        moved_us=_sum_us(k for k in work if is_innocent_kernel(k.name())),
+        kernels=tuple(
+            KernelRecord(
+                k.name()[:300], k.duration_ns() / 1000, k.linked_correlation_id() in forest.bookkeeping
+            )
+            for k in kernels[:_MOST_NAMES]
+        ),
         unjoined=tuple(k.name()[:120] for k in unjoined[:4]),
-        own_kernels=_compiled_by_triton() if on_gpu else (),
+        own_kernels=own_kernels,
     )
 
 
@@ -245,41 +229,23 @@ def _kernels_us(kernels: list[Any]) -> float:
     From the spin's end to the last one's, or the sum of their durations where that is less: under the profiler launches
     take longer, and then there are gaps that are no part of the work.
     """
-    marks = [i for i, event in enumerate(kernels) if SPIN_KERNEL in event.name()]
-    if len(marks) < 2:
-        return 0.0
-    spin, work = kernels[marks[-2]], kernels[marks[-2] + 1 : marks[-1]]
+    work = _work(kernels)
     if not work:
         return 0.0
+    spin = [event for event in kernels if SPIN_KERNEL in event.name()][-2]
     ended_ns = max(event.start_ns() + event.duration_ns() for event in work)
     span_ns = ended_ns - spin.start_ns() - spin.duration_ns()
-    return float(max(min(span_ns, sum(event.duration_ns() for event in work)), 0)) / 1000
+    return max(min(span_ns / 1000, _sum_us(work)), 0.0)
 
 
-@functools.cache
-def _is_made_of_others(name: str) -> bool:
-    """Whether an operator only calls others, which are seen by themselves."""
-    if not name.startswith("aten::"):
-        return False
-    packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
-    if packet is None:
-        return False
-    overloads = [name if which == "default" else f"{name}.{which}" for which in packet.overloads()]
-    return all(_is_composite(overload) for overload in overloads)
+def _work(kernels: Sequence[Any]) -> Sequence[Any]:
+    """The kernels between spin and mark."""
+    marks = [i for i, event in enumerate(kernels) if SPIN_KERNEL in event.name()]
+    return kernels[marks[-2] + 1 : marks[-1]] if len(marks) > 1 else ()
 
 
-def _is_composite(overload: str) -> bool:
-    try:
-        return torch._C._dispatch_has_kernel_for_dispatch_key(overload, "CompositeImplicitAutograd")
-    except RuntimeError:
-        # Known to TorchScript alone; nothing can run it here.
-        return True
-
-
-def _has_values(result: Any) -> bool:
-    """Whether an operator's result holds floating-point tensors, or nothing that could tell."""
-    tensors = [part for part in tree_leaves(result) if isinstance(part, torch.Tensor)]
-    return not tensors or any(tensor.is_floating_point() or tensor.is_complex() for tensor in tensors)
+def _sum_us(kernels: Iterable[Any]) -> float:
+    return sum(kernel.duration_ns() for kernel in kernels) / 1000
 
 
 def _compiled_by_triton() -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from gym_kernel.evaluator.arena import Arena, map_arena, view
 from gym_kernel.evaluator.canary import run_canary
 from gym_kernel.evaluator.candidate import Candidate, CandidateError
 from gym_kernel.evaluator.diagnostics import bounded
+from gym_kernel.evaluator.extension_build import use_fast_builds
 from gym_kernel.evaluator.fence import Isolation, enter_fence
 from gym_kernel.evaluator.fence_limits import FenceLimits
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, sendable_text
@@ -89,6 +90,7 @@ def run_worker(
     _redirect_output(output_fd)
     enter_fence(tier, scratch, limits)
     tempfile.tempdir = None  # chosen again from TMPDIR
+    use_fast_builds(tier)
     channel: Channel[Order] = Channel(sock, Order, max_frame_bytes=16 << 20)
     channel.send(Fenced(tier.value))
     try:
@@ -177,18 +179,21 @@ class _Bench:
     def call(self, order: Call, channel: Channel[Order]) -> None:
         arena = self._inputs[order.arena]
         arguments = [_argument(arena, argument) for argument in self._load.arguments]
-        with torch.no_grad(), self._tools.witness.watch(profiled=order.profiled) as observation:
+        watch = self._tools.witness.watch(
+            profiled=order.profiled, arguments=arguments, model=self._candidate.model
+        )
+        with torch.no_grad(), watch as observation:
             timed = self._time(lambda: _by_rows(self._candidate.forward(arguments)), order.spin_us)
             # Still watched, and at once: nothing is to be gained by leaving work for later.
-            self._hand_over(timed.result)
+            observation.outputs = self._hand_over(timed.result)
             # Before the evidence is put together, which would count as the submission's time.
             channel.send(Called(timed.elapsed_us, timed.launch_us))
             run_canary(order.canary)
         libraries = own_libraries(self._tools.scratch) if order.profiled else 0
         channel.send(Evidence(observation.evidence, libraries))
 
-    def _hand_over(self, result: Any) -> None:
-        """Copy the outputs into their arena."""
+    def _hand_over(self, result: Any) -> list[torch.Tensor]:
+        """Copy the outputs into their arena, and return them."""
         outputs = self._candidate.outputs(result, self._load.outputs, self._device)
         for position, tensor in enumerate(outputs):
             if any(_lies_in(tensor, arena) for arena in self._inputs):
@@ -201,6 +206,7 @@ class _Bench:
             _copy(view(self._output.bytes, slot), tensor)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
+        return outputs
 
     def _time(self, call: Callable[[], Any], spin_us: float) -> TimedCall[Any]:
         try:

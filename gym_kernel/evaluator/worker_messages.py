@@ -157,10 +157,17 @@ class Attached(_Frame, frozen=True, tag="attached"):
 
 
 class KernelRecord(_Frame, frozen=True):
-    """A GPU kernel as CUPTI saw it: its demangled name and its duration in microseconds."""
+    """A GPU kernel as CUPTI saw it.
+
+    Attributes:
+        name: Its demangled name.
+        duration_us: How long it ran, in microseconds.
+        bookkeeping: Whether an operator on whole numbers, which the dispatch mode saw, launched it.
+    """
 
     name: str
     duration_us: float
+    bookkeeping: bool = False
 
 
 class Profile(_Frame, frozen=True):
@@ -168,17 +175,23 @@ class Profile(_Frame, frozen=True):
 
     Attributes:
         operations: Every torch operator that ran, nested ones and other threads' included.
+        hidden: Those that computed, or could have, where the dispatch mode did not see them.
         saw_kernels: Whether GPU kernels were recorded; only then do the following fields say something.
         kernels: Every GPU kernel, in the order of their starts.
         kernels_us: Time that the kernels of ``forward`` took, in microseconds.
+        own_us: The part of it that kernels took which are no library's, summed, in microseconds.
+        moved_us: The part of it that copies and fills of a library took, summed, in microseconds.
         unjoined: Names of kernels that still ran when the current stream had come to the end of ``forward``.
         own_kernels: Names of the kernels that Triton compiled for the submission.
     """
 
     operations: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     saw_kernels: bool = False
     kernels: tuple[KernelRecord, ...] = ()
     kernels_us: float = 0.0
+    own_us: float = 0.0
+    moved_us: float = 0.0
     unjoined: tuple[str, ...] = ()
     own_kernels: tuple[str, ...] = ()
 
@@ -187,10 +200,12 @@ class WorkEvidence(_Frame, frozen=True):
     """Who did the work of one call.
 
     Attributes:
-        operations: Torch operators that gave floating-point values, for instance ``"aten::relu"``.
-        bookkeeping: Torch operators that gave whole numbers or truth values only.
+        operations: Torch operators that computed or moved values, for instance ``"aten::relu"``.
+        bookkeeping: Torch operators on whole numbers that stand for no values.
         conversions: Ways out of torch that large tensors took, for instance ``"Tensor.numpy"``.
-        stored_elements: Elements that kernels stored in Triton's interpreter.
+        stored_elements: Elements that kernels decided about in Triton's interpreter, anywhere, masked ones too.
+        own_elements: Elements of the outputs that are not zero and hold what those kernels stored.
+        zero_elements: Elements of the outputs that are zero; counted in host memory only.
         compiled_frames: Functions that torch.compile has compiled so far.
         profile: What the profiler saw.
     """
@@ -199,6 +214,8 @@ class WorkEvidence(_Frame, frozen=True):
     bookkeeping: tuple[str, ...] = ()
     conversions: tuple[str, ...] = ()
     stored_elements: int = 0
+    own_elements: int = 0
+    zero_elements: int = 0
     compiled_frames: int = 0
     profile: Profile = Profile()
 

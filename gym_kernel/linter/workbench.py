@@ -184,7 +184,7 @@ class Workbench:
         return compare(
             actual,
             expected,
-            tolerance=self.task.tolerance,
+            tolerance=self.bench.tolerance(sample.kind),
             reference_error=error,
             scale=sample.expected.scales[output],
         ).passed

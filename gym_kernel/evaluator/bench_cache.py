@@ -1,0 +1,53 @@
+"""The references of one judge, kept from one submission to the next."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import torch
+
+from gym_kernel.evaluator.arena_pool import ArenaPool
+from gym_kernel.evaluator.briefing import DeviceFacts
+from gym_kernel.evaluator.lane import Lane
+from gym_kernel.evaluator.reference_bench import ReferenceBench
+from gym_kernel.evaluator.roofline import Ceilings
+from gym_kernel.tasks.task import Task
+
+__all__ = ["BenchCache"]
+
+_MAX_BENCHES = 64
+
+
+class BenchCache:
+    """The benches of one judge, least recently used first out.
+
+    Args:
+        facts: The device.
+        ceilings: What it can do.
+        lane: The device's lane, which a caller of :meth:`get` must hold.
+    """
+
+    def __init__(self, facts: DeviceFacts, ceilings: Ceilings, lane: Lane) -> None:
+        self.facts = facts
+        self.lane = lane
+        self.arenas = ArenaPool(torch.device(facts.id), keep_bytes=int(0.4 * facts.memory_bytes))
+        self._ceilings = ceilings
+        self._benches: OrderedDict[str, ReferenceBench] = OrderedDict()
+
+    def peek(self, task: Task) -> ReferenceBench | None:
+        """The bench of a task if it is there already; needs no lane."""
+        return self._benches.get(repr(task))
+
+    def get(self, task: Task) -> ReferenceBench:
+        """The bench of a task, made at its first use.
+
+        Raises:
+            TaskError: The reference does not run.
+        """
+        key = repr(task)
+        if key not in self._benches:
+            self._benches[key] = ReferenceBench(task, self.facts, self._ceilings, self.arenas)
+            while len(self._benches) > _MAX_BENCHES:
+                self._benches.popitem(last=False)
+        self._benches.move_to_end(key)
+        return self._benches[key]
