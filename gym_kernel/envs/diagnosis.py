@@ -38,9 +38,9 @@ _BY_KIND = {
         "approximation, and at small values that are cut off to zero."
     ),
     "huge": (
-        "Smaller inputs agree; these are in the ten thousands (150 in float16) or at the edges of what is allowed. "
-        "Use -inf and inf, not finite numbers, where a maximum or minimum starts and where a block is padded, and "
-        "float32 for squares and sums."
+        "Smaller inputs agree; these are in the ten thousands (hundreds in float16) or at the edges of what is "
+        "allowed. Use -inf and inf, not finite numbers, where a maximum or minimum starts and where a block is padded, "
+        "and float32 for squares and sums."
     ),
     "sparse": "Look at rows of zeros alone (division by their norm), and at what exact zeros do.",
     "signed_normal": "The official inputs agree. Look at what negative values do.",

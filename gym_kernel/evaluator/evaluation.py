@@ -185,8 +185,7 @@ class Evaluation:
             self._request.code, bench.init_arguments, bench.arguments, bench.outputs, bench.parameters
         )
         for _ in range(_WORKER_TRIES):
-            link = self._link
-            assert link is not None, "A worker was taken before."
+            link = self._link = self._link or self._fresh_worker()
             self._report(Stage.PREPARING, _RECEIPT_S)
             try:
                 link.send(order)
@@ -198,7 +197,6 @@ class Evaluation:
             self._source.end_worker(link)
             link.close()
             self._link = None
-            self._link = self._fresh_worker()
         reason = (
             "Workers were lost before they could look at the submission. Is this machine short of memory?"
         )

@@ -87,12 +87,14 @@ class OperatorTrace(TorchDispatchMode):
         results: Sequence[torch.Tensor],
     ) -> OperatorKind:
         operator = name.partition("::")[2].partition(".")[0]
-        innocent = is_innocent_operation(name)
-        counts = self._numbers.is_bookkeeping(operator, inputs, written, results) if not innocent else False
+        if is_innocent_operation(name):
+            kind = OperatorKind.MOVED
+        elif self._numbers.is_bookkeeping(operator, inputs, written, results):
+            kind = OperatorKind.COUNTED
+        else:
+            kind = OperatorKind.COMPUTED
         self._numbers.follow(operator, inputs, written, results)
-        if innocent:
-            return OperatorKind.MOVED
-        return OperatorKind.COUNTED if counts else OperatorKind.COMPUTED
+        return kind
 
     def _follow_values(
         self,
