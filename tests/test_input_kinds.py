@@ -221,14 +221,20 @@ def test_sparse_has_rows_of_zeros_where_there_are_several_rows():
 
 
 @pytest.mark.parametrize("shape", [(70, 1024), (5, 14, 1024), (64, 96)])
-def test_outliers_are_in_one_block_of_a_row_and_in_all_blocks_of_32_rows(shape):
+def test_outliers_are_in_one_block_of_a_row_or_alone_and_in_all_blocks_of_48_rows(shape):
     official = torch.rand(shape, generator=generator(3))
     x = torch.empty(shape)
     fill(x, InputKind.OUTLIER_BLOCKS, Domain(), generator(), official=official)
     rows, untouched = x.view(-1, shape[-1]), official.view(-1, shape[-1])
     length = math.ceil(shape[-1] / 32)
-    blocks = []
-    for row, before in zip(rows, untouched, strict=True):
+    blocks, lonely = [], []
+    for position, (row, before) in enumerate(zip(rows, untouched, strict=True)):
+        if position % 3 == 2:
+            few = (row != before).nonzero().view(-1)
+            assert 1 <= len(few) <= 4
+            assert (row[few].abs() >= 29.99).all()
+            lonely.append(few.tolist())
+            continue
         changed = (row != before)[1:-1].nonzero().view(-1) + 1
         assert changed[-1] - changed[0] < length
         assert (row[changed].abs() >= 29.99).all()
@@ -236,12 +242,24 @@ def test_outliers_are_in_one_block_of_a_row_and_in_all_blocks_of_32_rows(shape):
     assert blocks[0] == shape[-1] - length
     assert blocks[1] == 1
     assert blocks[2:32] == [block * shape[-1] // 32 for block in range(1, 31)]
-    assert blocks[32:64] == blocks[:32]
+    assert blocks[32:] == blocks[: len(blocks) - 32]
+    assert lonely[:2] == [[0], [shape[-1] - 1]]
+    assert len(set(map(tuple, lonely))) > 10
     assert (rows[:, 1:-1] < -29).any()
     assert (rows[:, 1:-1] > 29).any()
     # The outermost columns hold the largest of all in some rows.
     assert (rows[:, 0].abs() > 101).any()
     assert (rows[:, -1].abs() > 101).any()
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 1777, 4095])
+def test_a_single_column_of_many_that_a_sum_leaves_out_shows(left_out):
+    x = made(InputKind.OUTLIER_BLOCKS, shape=(8192, 4096), dtype=torch.bfloat16)
+    squares = x.double().square()
+    without = squares.clone()
+    without[:, left_out] = 0
+    exact, actual = (x.double() / total.mean(dim=1, keepdim=True).sqrt() for total in (squares, without))
+    assert not compare(actual.to(torch.bfloat16), exact, tolerance=Tolerance(reduction_length=4096)).passed
 
 
 @pytest.mark.parametrize("shape", [(1000,), (1, 1000), (1000, 1), (50, 20)])

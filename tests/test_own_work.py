@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -162,7 +163,8 @@ def test_rules_on_the_kernels_of_a_gpu(
 
 
 @pytest.mark.gpu
-def test_kernels_of_bookkeeping_are_told_from_others() -> None:
+def test_kernels_of_bookkeeping_are_told_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     witness = Witness(torch.device("cuda"))
     index = torch.arange(100_000, device="cuda").flip(0)
     evidence = evidence_of(witness, lambda i: torch.argsort(i), index)

@@ -153,7 +153,7 @@ def test_line_ends_of_other_systems_are_made_plain(ending: str) -> None:
         ('{"work_policy": ["mixed"]}', "as 'work_policy'"),
         ('{"alternatives": "x"}', "list of texts as 'alternatives'"),
         ('{"alternatives": [1]}', "list of texts as 'alternatives'"),
-        ('{"tolerance": 1e-3}', "absolute, reason, reduction_length"),
+        ('{"tolerance": 1e-3}', "absolute, cap, reason, reduction_length"),
         ('{"tolerance": {"relative": 1}}', "as 'tolerance'"),
         ('{"tolerance": {"absolute": 1e-3}}', "must say why"),
         ('{"domains": "any"}', "needs a list with one entry"),

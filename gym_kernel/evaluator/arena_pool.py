@@ -45,9 +45,7 @@ class ArenaPool:
             try:
                 return create_arena(self._device, size_bytes)
             except DeviceUnavailable:
-                self._drop_idle(0)
-                if self._device.type == "cuda":
-                    torch.cuda.empty_cache()
+                self._give_back_idle()
                 return create_arena(self._device, size_bytes)
 
     def release(self, arena: Arena) -> None:
@@ -55,6 +53,16 @@ class ArenaPool:
         with self._mutex:
             self._idle.append(arena)
             self._drop_idle(self._keep_bytes)
+
+    def give_back_idle(self) -> None:
+        """Leave to others what is kept for later use."""
+        with self._mutex:
+            self._give_back_idle()
+
+    def _give_back_idle(self) -> None:
+        self._drop_idle(0)
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def _drop_idle(self, keep_bytes: int) -> None:
         while self._idle and (

@@ -21,7 +21,7 @@ from gym_kernel.evaluator.diagnostics import compiler_output, python_traceback
 from gym_kernel.evaluator.source_check import check_source
 from gym_kernel.evaluator.worker_messages import FailureKind, TensorSlot
 
-__all__ = ["Candidate", "CandidateError"]
+__all__ = ["Candidate", "CandidateError", "is_out_of_memory", "out_of_memory_text"]
 
 _MODULE_NAME = "submission"
 # Bound now, before a submission can put its own in its place.
@@ -162,9 +162,8 @@ class Candidate:
     def _explain(self, error: BaseException) -> CandidateError:
         trace = python_traceback(error, self._path, self._code)
         name = type(error).__name__
-        if _is_out_of_memory(error):
-            what = "the GPU has none left." if _lacks_figures(error) else _first_line(error)
-            return CandidateError(FailureKind.MEMORY, f"Out of memory: {what}", trace)
+        if is_out_of_memory(error):
+            return CandidateError(FailureKind.MEMORY, out_of_memory_text(error), trace)
         if _is_build_failure(error):
             built = compiler_output(_words_of(error), self._code)
             return CandidateError(FailureKind.COMPILE, "The C++/CUDA extension does not compile.", built)
@@ -204,8 +203,15 @@ def _first_line(error: BaseException) -> str:
     return lines[0] if lines else "no message"
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception says that there was no memory left, on the device or on the host."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or _lacks_figures(error)
+
+
+def out_of_memory_text(error: BaseException) -> str:
+    """What to tell a policy of an exception for which :func:`is_out_of_memory` holds."""
+    what = "the GPU has none left." if _lacks_figures(error) else _first_line(error)
+    return f"Out of memory: {what}"
 
 
 def _lacks_figures(error: BaseException) -> bool:

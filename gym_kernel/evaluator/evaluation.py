@@ -7,12 +7,15 @@ fresh worker -> load and compile (outside the lane, several at once)
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
+import torch
+
+from gym_kernel.errors import DeviceUnavailable
+from gym_kernel.evaluator.admission import Places
 from gym_kernel.evaluator.bench_cache import BenchCache
 from gym_kernel.evaluator.clock_audit import CallOverhead
 from gym_kernel.evaluator.contention import is_contended
@@ -40,6 +43,13 @@ __all__ = ["Evaluation", "WorkerSource", "WorkerUnavailable"]
 
 _DEATH_WAIT_S = 10.0
 _WORKER_TRIES = 3
+# Inputs and outputs of one call, and as much again for what forward makes on the way.
+_STAND_INS = 2
+_STAND_INS_WAIT_S = 2.0
+# The judge has two sets of inputs, an output and a reference's; the submission its own outputs and what leads there.
+_TENSORS_ON_DEVICE = 4
+# Within this a module is loaded, or has run out of time.
+_LOADS_WAIT_S = 60.0
 # A worker answers at once; on a machine that is busy beyond measure it may have to wait for a core.
 _RECEIPT_S = 10.0
 # What generating, referencing and comparing may add to a submission's own limits.
@@ -88,8 +98,7 @@ class Evaluation:
         request: What was submitted.
         benches: The judge's references; their lane is the device's.
         source: Where workers come from.
-        seats: Bounds how many submissions have a worker.
-        load_slots: Bounds how many of these compile at once.
+        places: What it takes turns at with others.
         overhead: What a call costs beside the submission's own work.
     """
 
@@ -98,21 +107,22 @@ class Evaluation:
         request: Evaluate,
         benches: BenchCache,
         source: WorkerSource,
-        seats: threading.Semaphore,
-        load_slots: threading.Semaphore,
+        places: Places,
         overhead: CallOverhead,
     ) -> None:
         self._request = request
         self._benches = benches
         self._source = source
-        self._seats = seats
-        self._load_slots = load_slots
+        self._places = places
         self._overhead = overhead
         self._clock = _Clock()
         self._limits = StageLimits()
-        self._budget = Budget(request.timeout_s)
-        self._seeds = SeedSequence(request.seed)
         self._bench: ReferenceBench | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._budget = Budget(self._request.timeout_s)
+        self._seeds = SeedSequence(self._request.seed)
         self._link: WorkerLink | None = None
 
     def run(self, afterwards: ExitStack) -> Verdict:
@@ -124,22 +134,47 @@ class Evaluation:
         Returns:
             The verdict. Whatever the submission did, it is one; an exception here is the judge's own failure.
         """
+        outcome = self._first_try(afterwards) or self._second_try(afterwards)
+        verdict = self._verdict(outcome)
+        write_record(self._request, self._benches.facts, self._seeds, verdict)
+        return verdict
+
+    def _first_try(self, afterwards: ExitStack) -> Outcome | None:
+        """Judge it beside others; ``None`` where device memory ran out, which may have been their doing."""
+        with ExitStack() as mine:
+            try:
+                outcome = self._try(mine, _STAND_INS)
+            except (DeviceUnavailable, torch.OutOfMemoryError):
+                return None
+            if outcome.out_of_memory and self._benches.facts.is_cuda:
+                return None
+            afterwards.push(mine.pop_all())
+            return outcome
+
+    def _second_try(self, afterwards: ExitStack) -> Outcome:
+        """Judge it while nobody else takes memory to compile ahead, and with all memory given back."""
+        self._begin()
+        self._report(Stage.QUEUED)
+        stand_ins = self._places.stand_ins
+        with stand_ins.lend(stand_ins.total_bytes, _LOADS_WAIT_S):
+            with self._benches.lane.hold():
+                self._benches.arenas.give_back_idle()
+            return self._try(afterwards, 0)
+
+    def _try(self, afterwards: ExitStack, stand_ins: int) -> Outcome:
         try:
             bench = self._bench = self._prepare_bench()
             self._take_seat(afterwards)
             self._link = self._fresh_worker()
-            link = self._load(bench)
-            outcome = self._try_on_device(bench, link, afterwards)
+            link = self._load(bench, stand_ins * bench.call_bytes)
+            return self._try_on_device(bench, link, afterwards)
         except OutcomeError as error:
-            outcome = error.outcome
+            return error.outcome
         finally:
             if self._link is not None:
                 self._source.end_worker(self._link)
                 afterwards.callback(self._link.close)
                 afterwards.callback(self._link.wait_for_end, _DEATH_WAIT_S)
-        verdict = self._verdict(outcome)
-        write_record(self._request, self._benches.facts, self._seeds, verdict)
-        return verdict
 
     def _report(self, stage: Stage, limit_s: float = 0.0) -> None:
         self._source.report(self._request.id, stage, limit_s)
@@ -160,8 +195,8 @@ class Evaluation:
         """Wait until a worker may be had; its place is free again once it has ended."""
         since = time.monotonic()
         self._report(Stage.QUEUED)
-        self._seats.acquire()
-        afterwards.callback(self._seats.release)
+        self._places.seats.acquire()
+        afterwards.callback(self._places.seats.release)
         self._clock.add("queue_s", since)
 
     def _fresh_worker(self) -> WorkerLink:
@@ -179,10 +214,15 @@ class Evaluation:
         reason = f"No worker could be started: {problem}."
         raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=reason))
 
-    def _hand_over(self, bench: ReferenceBench) -> WorkerLink:
+    def _hand_over(self, bench: ReferenceBench, stand_in_bytes: int) -> WorkerLink:
         """Give the submission to the worker, or to another one where that one is lost before it has looked at it."""
         order = Load(
-            self._request.code, bench.init_arguments, bench.arguments, bench.outputs, bench.parameters
+            self._request.code,
+            bench.init_arguments,
+            bench.arguments,
+            bench.outputs,
+            bench.parameters,
+            stand_in_bytes,
         )
         for _ in range(_WORKER_TRIES):
             link = self._link = self._link or self._fresh_worker()
@@ -202,13 +242,14 @@ class Evaluation:
         )
         raise OutcomeError(Outcome(Status.INFRASTRUCTURE_ERROR, reason=reason))
 
-    def _load(self, bench: ReferenceBench) -> WorkerLink:
+    def _load(self, bench: ReferenceBench, stand_in_bytes: int) -> WorkerLink:
         """Have the submission loaded and compiled; returns the worker that did it."""
         waiting = time.monotonic()
         self._report(Stage.QUEUED)
-        with self._load_slots:
+        stand_ins = self._places.stand_ins
+        with self._places.load_slots, stand_ins.lend(stand_in_bytes, _STAND_INS_WAIT_S) as lent_bytes:
             self._clock.add("queue_s", waiting)
-            link = self._hand_over(bench)
+            link = self._hand_over(bench, lent_bytes)
             started = time.monotonic()
             allowed_s = self._budget.allowance(self._limits.load_s)
             self._report(Stage.LOADING, allowed_s)
@@ -235,6 +276,7 @@ class Evaluation:
         self._report(Stage.WAITING_FOR_DEVICE)
         with self._source.wakes.on_device(), self._benches.lane.hold():
             self._clock.add("queue_s", waiting)
+            self._benches.make_room(_TENSORS_ON_DEVICE * bench.call_bytes, self._source.gate)
             trial = Trial(bench, link, self._seeds, self._budget, self._limits, self._overhead)
             # The worker may go on writing until it is dead, so its memory is nobody else's before that.
             afterwards.callback(trial.release_memory)

@@ -28,6 +28,7 @@ _OFFSET_FLOAT16 = 8.0
 _SMALL = 1e-3
 _OUTLIERS = (30.0, 100.0)
 _BLOCKS = 32
+_FEW = 4
 _SPARSE_THRESHOLD = 1.645  # |normal| exceeds it in 10 % of the draws
 _ZERO_ROWS = 8
 _TAIL_STARTS = (-5.0, -3.0)
@@ -49,7 +50,7 @@ class InputKind(str, Enum):
     LARGE_SCALE = "large_scale"
     """Normal of standard deviation 300, or all of a bounded domain: clamps, overflow of a bare exp."""
     OUTLIER_BLOCKS = "outlier_blocks"
-    """Official values with 30 to 100 times larger ones in 3 % of a row, another 3 % in each: what is left out."""
+    """Official values with 30 to 100 times larger ones in 3 % of a row, or in few places: what is left out."""
     OFFSET = "offset"
     """Normal around 100: cancellation, and overflow of an exp whose maximum was not taken off."""
     SMALL_SCALE = "small_scale"
@@ -250,25 +251,40 @@ def _huge(tensor: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.
 
 
 def _outliers(rows: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.Generator) -> None:
-    """Values of 30 to 100 in size and either sign, in one of 32 blocks of every row and in its outermost columns.
+    """Values of 30 to 100 in size and either sign.
 
-    The block is the last one in row 0, the first in row 1, then each of the others.
+    Of three rows two have them in one of 32 blocks, the last one in row 0, the first in row 1, then each of the others,
+    and in their outermost columns. The third has few: the first column, the last, then any four.
     """
     if not rows.numel():
         return
     low, high = (edge * min(1.0, frame.reach / _OUTLIERS[1]) for edge in _OUTLIERS)
-    columns = rows.shape[-1]
+
+    def put(part: torch.Tensor) -> None:
+        part.uniform_(low - high, high - low, generator=generator)
+        part.add_(part.sign(), alpha=low)
+        _confine(part, frame, domain, scale=1.0)
+
+    count, columns = rows.shape[0], rows.shape[-1]
     length = math.ceil(columns / _BLOCKS)
     starts = (columns - length, 0, *(block * columns // _BLOCKS for block in range(1, _BLOCKS - 1)))
-    for row, start in enumerate(starts[: rows.shape[0]]):
-        block = rows[row::_BLOCKS].narrow(-1, start, length)
-        block.uniform_(low - high, high - low, generator=generator)
-        block.add_(block.sign(), alpha=low)
-        _confine(block, frame, domain, scale=1.0)
+    for position, start in enumerate(starts):
+        first = position // 2 * 3 + position % 2
+        if first < count:
+            put(rows[first :: _BLOCKS // 2 * 3].narrow(-1, start, length))
     # A candidate that drops a single column must not be saved by the other outliers; it may be the largest of all.
-    for column in (0, -1) if rows.shape[0] > 1 else (-1,):
-        edge = rows.select(-1, column).uniform_(-1.2 * high, 1.2 * high, generator=generator)
-        _confine(edge, frame, domain, scale=1.0)
+    for first in range(min(count, 2)):
+        for column in (0, -1) if count > 1 else (-1,):
+            edge = rows[first::3].select(-1, column).uniform_(-1.2 * high, 1.2 * high, generator=generator)
+            _confine(edge, frame, domain, scale=1.0)
+    # Nor by their sum, which hides one of many.
+    sparse = rows[2::3]
+    if sparse.shape[0]:
+        chosen = torch.randint(columns, (*sparse.shape[:-1], _FEW), device=rows.device, generator=generator)
+        chosen[0], chosen[1:2] = 0, columns - 1
+        values = torch.empty(chosen.shape, dtype=rows.dtype, device=rows.device)
+        put(values)
+        sparse.scatter_(-1, chosen, values)
 
 
 def _as_rows(tensor: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 
 from gym_kernel.errors import DeviceUnavailable, TaskError
-from gym_kernel.evaluator.admission import Admission
+from gym_kernel.evaluator.admission import Admission, Places
 from gym_kernel.evaluator.bench_cache import BenchCache
 from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.ceilings import cached
@@ -91,8 +91,7 @@ class Judge:
         self._pacemaker: WorkerLink | None = None
         self._pacemaker_lock = threading.Lock()
         self._overhead = CallOverhead(self._idle_window_us)
-        self._seats: threading.Semaphore | None = None
-        self._load_slots = threading.BoundedSemaphore(max(2, len(os.sched_getaffinity(0))))
+        self._places: Places | None = None
 
     def run(self) -> None:
         """Read from the host until it closes the connection, then exit the process."""
@@ -260,8 +259,8 @@ class Judge:
         self.send(Progress(request.id, Stage.PREPARING, _START_S))
         benches = self._start()
         self._ensure_pacemaker()
-        assert self._seats is not None, "The device is awake."
-        evaluation = Evaluation(request, benches, self, self._seats, self._load_slots, self._overhead)
+        assert self._places is not None, "The device is awake."
+        evaluation = Evaluation(request, benches, self, self._places, self._overhead)
         return VerdictReady(request.id, evaluation.run(afterwards))
 
     def _start(self) -> BenchCache:
@@ -277,7 +276,7 @@ class Judge:
                 with lane.hold():
                     ceilings = cached(facts)
                 admission = Admission.for_memory(facts.memory_bytes) if facts.is_cuda else Admission.for_cpu()
-                self._seats = threading.BoundedSemaphore(admission.seats)
+                self._places = Places.of(admission)
                 self.wakes.allow(admission.ready)
                 self._benches = BenchCache(facts, ceilings, lane)
             return self._benches

@@ -40,7 +40,7 @@ _SAFE_SQUARES = (1e-30, 3e38)
 def allowed_error(dtype: torch.dtype, tolerance: Tolerance, reference_error: float = 0.0) -> float:
     """Largest scaled error that an honest kernel may have.
 
-    ``min(max(16 * reference_error, 32 * eps, eps * sqrt(reduction_length)), cap)``, where
+    ``min(max(16 * reference_error, 32 * eps, eps * sqrt(reduction_length)), cap, task's own cap)``, where
 
     * ``16 * reference_error``: the eager reference rounds as well. Another order of summation or another
       library's exp may be several times worse, not hundreds of times.
@@ -56,7 +56,7 @@ def allowed_error(dtype: torch.dtype, tolerance: Tolerance, reference_error: flo
 
     Args:
         dtype: Dtype of the output. Integers and booleans are compared exactly.
-        tolerance: The task's reduction length. Its absolute tolerance is applied to the errors instead.
+        tolerance: The task's reduction length and cap. Its absolute tolerance is applied to the errors instead.
         reference_error: :func:`scaled_error` of the eager reference against the float64 oracle; 0 where the
             expected values come from the reference itself.
 
@@ -71,7 +71,8 @@ def allowed_error(dtype: torch.dtype, tolerance: Tolerance, reference_error: flo
         _REFERENCE_FACTOR * reference_error, _EPS_FACTOR * eps, eps * math.sqrt(tolerance.reduction_length)
     )
     # Float8 outputs have no cap of their own: a few roundings of theirs is what their range can hold.
-    return min(grown, _HARD_CAP.get(dtype, 4 * eps))
+    cap = _HARD_CAP.get(dtype, 4 * eps)
+    return min(grown, cap) if tolerance.cap is None else min(grown, cap, tolerance.cap)
 
 
 def is_well_posed(dtype: torch.dtype, reference_error: float) -> bool:

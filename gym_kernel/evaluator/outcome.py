@@ -34,6 +34,7 @@ class Outcome:
     agreement: Agreement | None = None
     runtime: Timing | None = None
     contended: bool = False
+    out_of_memory: bool = False
 
     @classmethod
     def tampering(cls, what: str) -> Outcome:
@@ -60,7 +61,12 @@ class OutcomeError(Exception):
 
 def blame_failure(claim: Failed) -> Outcome:
     """Turn a worker's own report of failure into an outcome."""
-    return Outcome(_STATUS_OF[claim.kind], reason=claim.message, detail=claim.detail)
+    return Outcome(
+        _STATUS_OF[claim.kind],
+        reason=claim.message,
+        detail=claim.detail,
+        out_of_memory=claim.kind is FailureKind.MEMORY,
+    )
 
 
 def outcome_of_exit(status: int | None, when: str) -> Outcome:

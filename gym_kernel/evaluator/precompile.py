@@ -20,13 +20,16 @@ from gym_kernel.evaluator.worker_messages import Argument, FailureKind
 __all__ = ["precompile"]
 
 
-def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torch.device) -> bool:
+def precompile(
+    candidate: Candidate, arguments: Sequence[Argument], device: torch.device, stand_in_bytes: int
+) -> bool:
     """Compile what one forward pass would launch, without launching it.
 
     Args:
         candidate: A constructed submission.
         arguments: Arguments of ``forward``; tensors are stood in for by uninitialised ones.
         device: Where it will run; on a CPU there is nothing to compile.
+        stand_in_bytes: Device memory that it may take. Where that is too little, nothing is compiled ahead.
 
     Returns:
         Whether ``forward`` was run for it. Then module and model must be made anew, because whatever they kept of
@@ -37,7 +40,9 @@ def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torc
     """
     if device.type != "cuda" or "triton" not in sys.modules or not _has_triton_kernels(candidate):
         return False
-    with _launches_compile_only(), torch.no_grad():
+    if not stand_in_bytes:
+        return False
+    with _at_most(stand_in_bytes, device), _launches_compile_only(), torch.no_grad():
         try:
             candidate.forward([_stand_in(argument, device) for argument in arguments])
         except CandidateError as error:
@@ -45,10 +50,21 @@ def precompile(candidate: Candidate, arguments: Sequence[Argument], device: torc
             if error.kind is FailureKind.COMPILE:
                 raise
         except torch.OutOfMemoryError:
-            # No room for the stand-ins beside what runs now.
-            return True
-    torch.cuda.empty_cache()
+            # More than was granted, or no room for it beside what runs now.
+            pass
     return True
+
+
+@contextmanager
+def _at_most(size_bytes: int, device: torch.device) -> Iterator[None]:
+    """Bound what torch may take of the device on top of what it has."""
+    total_bytes = torch.cuda.get_device_properties(device).total_memory
+    allowed_bytes = torch.cuda.memory_reserved(device) + size_bytes
+    torch.cuda.set_per_process_memory_fraction(min(1.0, allowed_bytes / total_bytes), device)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device)
 
 
 def _stand_in(argument: Argument, device: torch.device) -> Any:

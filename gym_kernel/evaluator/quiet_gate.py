@@ -43,6 +43,11 @@ class QuietGate:
         finally:
             self.end_noise()
 
+    def wait_for_silence(self, limit_s: float) -> None:
+        """Wait until nobody is noisy, but not for longer than ``limit_s`` seconds."""
+        with self._condition:
+            self._condition.wait_for(lambda: not self._noisy, limit_s)
+
     @contextmanager
     def quiet(self) -> Iterator[None]:
         """Have quiet for the length of a ``with`` block. Whoever is noisy has a deadline of its own."""

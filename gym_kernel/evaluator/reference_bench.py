@@ -115,6 +115,11 @@ class ReferenceBench:
         """Numbers of the functions whose values are accepted; 0 is the reference itself."""
         return range(len(self._models))
 
+    @property
+    def call_bytes(self) -> int:
+        """Memory that the inputs and outputs of one call take."""
+        return self.input_bytes + self.output_bytes
+
     def briefing(self, isolation: str) -> Briefing:
         """What a prompt says of the task on this device."""
         return Briefing(

@@ -24,7 +24,12 @@ import torch
 
 from gym_kernel.evaluator.arena import Arena, map_arena, view
 from gym_kernel.evaluator.canary import run_canary
-from gym_kernel.evaluator.candidate import Candidate, CandidateError
+from gym_kernel.evaluator.candidate import (
+    Candidate,
+    CandidateError,
+    is_out_of_memory,
+    out_of_memory_text,
+)
 from gym_kernel.evaluator.diagnostics import bounded
 from gym_kernel.evaluator.extension_build import use_fast_builds
 from gym_kernel.evaluator.fence import Isolation, enter_fence
@@ -140,9 +145,12 @@ def _serve(channel: Channel[Order], tools: _Tools) -> None:
         message = bounded(sendable_text(error.message), _MESSAGE_CHARS)
         channel.send(Failed(error.kind, message, bounded(sendable_text(error.detail), _DETAIL_CHARS)))
     except BaseException as error:
-        # Only the submission's interference, or the device it has broken, can bring the harness down.
-        text = bounded(sendable_text(f"{type(error).__name__}: {error}"), _MESSAGE_CHARS)
-        channel.send(Failed(FailureKind.RUNTIME, text))
+        # Only the submission's interference, the device it has broken or the memory it has left can bring the
+        # harness down.
+        short = is_out_of_memory(error)
+        kind = FailureKind.MEMORY if short else FailureKind.RUNTIME
+        text = out_of_memory_text(error) if short else f"{type(error).__name__}: {error}"
+        channel.send(Failed(kind, bounded(sendable_text(text), _MESSAGE_CHARS)))
 
 
 def _idle(order: Idle, tools: _Tools, channel: Channel[Order]) -> None:
@@ -160,9 +168,11 @@ class _Bench:
         self._inputs: list[Arena] = []
         self._output: Arena | None = None
         self._candidate = Candidate(load.code, tools.scratch, load.init_arguments, tools.device)
-        if precompile(self._candidate, load.arguments, tools.device):
+        if precompile(self._candidate, load.arguments, tools.device, load.stand_in_bytes):
             # What the module or the model kept from a pass without launches is worth nothing.
             self._candidate = self._candidate.renewed(load.init_arguments, tools.device)
+            # Others may need it while this one waits for the device.
+            torch.cuda.empty_cache()
 
     def attach(self, order: Attach, fds: tuple[int, ...]) -> Claim:
         arenas = [
@@ -214,6 +224,8 @@ class _Bench:
         except CandidateError:
             raise
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise CandidateError(FailureKind.MEMORY, out_of_memory_text(error)) from error
             # A kernel's fault surfaces at the synchronisation, outside the submission's own frames.
             raise CandidateError(FailureKind.RUNTIME, _device_fault(error)) from error
 

@@ -83,13 +83,18 @@ class ArenaSpec(_Frame, frozen=True):
 
 
 class Load(_Frame, frozen=True, tag="load"):
-    """Judge -> worker: the submission. No shared memory yet, because others may be on the device."""
+    """Judge -> worker: the submission. No shared memory yet, because others may be on the device.
+
+    ``stand_in_bytes`` of device memory may be used to compile ahead; with 0, what Triton has to compile is compiled
+    at its first launch.
+    """
 
     code: str
     init_arguments: tuple[Any, ...]
     arguments: tuple[Argument, ...]
     outputs: tuple[TensorSlot, ...]
     parameters: tuple[Parameter, ...]
+    stand_in_bytes: int = 0
 
 
 class Attach(_Frame, frozen=True, tag="attach"):

@@ -46,15 +46,20 @@ class Tolerance:
         absolute: Extra absolute error allowed on every element, 0 by default.
         reduction_length: Official number of terms summed into one output element; 1 for elementwise.
         reason: Why the task needs a tolerance of its own; required with ``absolute``.
+        cap: Largest scaled error allowed whatever else holds, where that is less than the output dtype's own cap:
+            outputs that are copies of inputs have no error at all.
     """
 
     absolute: float = 0.0
     reduction_length: int = 1
     reason: str = ""
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         if self.absolute and not self.reason:
             raise ValueError("A task with an absolute tolerance of its own must say why.")
+        if self.cap is not None and not 0 <= self.cap < math.inf:
+            raise ValueError(f"A tolerance's cap is a scaled error of 0 or more, not {self.cap}.")
 
 
 @dataclass(frozen=True)

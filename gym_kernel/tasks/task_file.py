@@ -183,7 +183,7 @@ class _Reader:
 
     def _tolerance(self) -> Tolerance:
         value = self.entries.get("tolerance", {})
-        known = {"absolute", "reduction_length", "reason"}
+        known = {"absolute", "cap", "reduction_length", "reason"}
         if not isinstance(value, dict) or not set(value) <= known:
             raise self._error(
                 f"needs a dict with {', '.join(sorted(known))} as 'tolerance', not {shown(value)}"
@@ -193,10 +193,11 @@ class _Reader:
             raise self._error(
                 f"needs a whole number as 'reduction_length' of its tolerance, not {shown(length)}"
             )
-        if not is_finite_number(value.get("absolute", 0.0)):
-            raise self._error(
-                f"needs a finite number as 'absolute' of its tolerance, not {shown(value['absolute'])}"
-            )
+        for entry in ("absolute", "cap"):
+            if not is_finite_number(value.get(entry, 0.0)):
+                raise self._error(
+                    f"needs a finite number as {entry!r} of its tolerance, not {shown(value[entry])}"
+                )
         if not isinstance(reason, str):
             raise self._error(f"needs a text as 'reason' of its tolerance, not {shown(reason)}")
         try:

@@ -21,6 +21,8 @@ TASK = {
     },
     "domains": ["any"],
     "flops_per_element": 15,
+    # The maximum is one of the inputs: where all outputs lie close together, a loose bound lets float8 pass.
+    "tolerance": {"cap": 0.005},
     "rows_independent": True,
 }
 
