@@ -1,4 +1,4 @@
-"""Write the measured tables of the README and of ``docs/verdicts.md`` from the results in ``benchmarks/results``.
+"""Write the measured tables of the README and of the pages in ``docs`` from the results in ``benchmarks/results``.
 
     python -m benchmarks.readme_table [--check]
 
@@ -16,12 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks import core_table, kernelbench_table
 from benchmarks.pilot_table import as_markdown
 from benchmarks.report import RESULTS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 VERDICTS = ROOT / "docs" / "verdicts.md"
+CORE = ROOT / "docs" / "core-h200.md"
+KERNELBENCH = ROOT / "docs" / "kernelbench-h200.md"
 
 _STAGES = ("queue_s", "compile_s", "correctness_s", "timing_s", "rest_s", "transport_s", "env_s")
 
@@ -83,9 +86,7 @@ def corpus_table(name: str, results: Path = RESULTS) -> str:
             ", ".join(f"{status} {count}" for status, count in statuses),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    device = report["device"]
-    of_device = f"{device['name']}, torch {device['torch']}, triton {device['triton']}"
-    return "\n".join([*lines, "", f"{of_device}, commit {report['commit']}, {report['date']}."])
+    return "\n".join([*lines, "", _device_line(report)])
 
 
 def summary_table(results: Path = RESULTS) -> str:
@@ -98,12 +99,28 @@ def summary_table(results: Path = RESULTS) -> str:
     return "\n".join(lines)
 
 
+def suite_table(name: str, as_rows: Callable[[list[dict[str, Any]]], str], results: Path = RESULTS) -> str:
+    """A row for each task of a suite, and on what it was measured.
+
+    Args:
+        name: Name of the results, without their ending.
+        as_rows: Makes Markdown of their rows.
+        results: Where they are.
+    """
+    report = _read(results / f"{name}.json")
+    return f"{_device_line(report)}\n\n{as_rows(report['rows'])}"
+
+
 CORPORA = ("exploits-cpu", "exploits-h200", "honest-cpu", "honest-h200")
 TABLES: dict[Path, dict[str, Callable[[], str]]] = {
     README: {"pilot-h200": pilot_table, "step-latency": latency_table},
     VERDICTS: {
         "summary": summary_table,
         **{f"corpus-{name}": partial(corpus_table, name) for name in CORPORA},
+    },
+    CORE: {"core-h200": partial(suite_table, "core-h200", core_table.as_markdown)},
+    KERNELBENCH: {
+        "kernelbench-h200": partial(suite_table, "kernelbench-h200", kernelbench_table.as_markdown)
     },
 }
 
@@ -143,6 +160,12 @@ def main() -> None:
 def _read(path: Path) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return report
+
+
+def _device_line(report: dict[str, Any]) -> str:
+    device = report["device"]
+    of_device = f"{device['name']}, torch {device['torch']}, triton {device['triton']}"
+    return f"{of_device}, commit {report['commit']}, {report['date']}."
 
 
 def _conditions(report: dict[str, Any]) -> str:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import platform
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -23,6 +25,7 @@ import gymnasium
 import numpy as np
 from tqdm import tqdm
 
+import gym_kernel
 from gym_kernel.templates import KernelTemplate, template_names
 from gym_kernel.wrappers import NumericObservation, TemplateAction
 
@@ -230,6 +233,20 @@ def report(
     return summary
 
 
+def machine(device: str) -> dict[str, str]:
+    """What was measured on, and with which versions."""
+    import torch
+
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.machine()
+    versions = {package: metadata.version(package) for package in ("torch", "triton")}
+    return {
+        "name": name,
+        "python": platform.python_version(),
+        "gym_kernel": gym_kernel.__version__,
+        **versions,
+    }
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--task", default="softmax", help=f"one of {', '.join(template_names())}")
@@ -272,6 +289,7 @@ def main() -> None:
     result = {
         "task": options.task,
         "device": info["device"],
+        "machine": machine(info["device"]),
         "agent": options.agent,
         "seed": options.seed,
         "choices": template.choices,
