@@ -29,7 +29,7 @@ def compute_bound() -> Roofline:
     return roofline_of(Work(bytes=1_000_000, flops={"float32": 100e9}), CEILINGS)
 
 
-def briefing(device: str = "cuda:0") -> Briefing:
+def briefing(device: str = "cuda:0", sizes: dict[str, int] | None = None) -> Briefing:
     """A task on a GPU, or on a CPU."""
     on_gpu = device.startswith("cuda")
     facts = DeviceFacts(
@@ -52,6 +52,7 @@ def briefing(device: str = "cuda:0") -> Briefing:
         inputs=(tensor,),
         outputs=(tensor,),
         isolation="process",
+        sizes=sizes or {},
     )
 
 

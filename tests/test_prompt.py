@@ -56,7 +56,12 @@ def test_on_a_cpu_it_says_what_is_different_there() -> None:
     assert "8 threads" in prompt
     assert "interpreter" in prompt
     assert "CUDA" not in prompt
-    assert "On this device the sizes are: " in prompt
+
+
+def test_sizes_that_differ_from_the_text_are_named() -> None:
+    prompt = task_prompt(TASKS[0], briefing(sizes={"batch_size": 1024, "dim": 77}))
+    assert "On this device the sizes are: batch_size = 1024, dim = 77." in prompt
+    assert "the sizes are" not in task_prompt(TASKS[0], briefing())
 
 
 def test_mixed_work_is_allowed_where_the_task_says_so() -> None:

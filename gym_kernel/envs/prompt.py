@@ -5,7 +5,7 @@ from __future__ import annotations
 from gym_kernel.envs.markdown import fenced
 from gym_kernel.envs.units import bandwidth_text, bytes_text, flop_rate_text, flops_text, time_text
 from gym_kernel.evaluator.briefing import Briefing, DeviceFacts, TensorFacts
-from gym_kernel.tasks.task import Task, TaskScale, WorkPolicy
+from gym_kernel.tasks.task import Task, WorkPolicy
 
 __all__ = ["task_prompt"]
 
@@ -86,8 +86,7 @@ def task_prompt(task: Task, briefing: Briefing) -> str:
 
 
 def _task(task: Task, briefing: Briefing) -> str:
-    scale = TaskScale.OFFICIAL if briefing.device.is_cuda else TaskScale.SMALL
-    sizes = ", ".join(f"{name} = {value}" for name, value in task.sizes_at(scale).items())
+    sizes = ", ".join(f"{name} = {value}" for name, value in briefing.sizes.items())
     return _TASK.format(
         title=f"{task.title} ({task.id})",
         source=fenced(task.source, "python"),

@@ -8,6 +8,7 @@ import torch
 
 from gym_kernel.evaluator.arena_pool import ArenaPool
 from gym_kernel.evaluator.briefing import DeviceFacts
+from gym_kernel.evaluator.device_sizes import at_fitting_sizes
 from gym_kernel.evaluator.lane import Lane
 from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.reference_bench import ReferenceBench
@@ -44,14 +45,15 @@ class BenchCache:
         return self._benches.get(repr(task))
 
     def get(self, task: Task) -> ReferenceBench:
-        """The bench of a task, made at its first use.
+        """The bench of a task, made at its first use, at sizes that the device has memory for.
 
         Raises:
             TaskError: The reference does not run.
         """
         key = repr(task)
         if key not in self._benches:
-            self._benches[key] = ReferenceBench(task, self.facts, self._ceilings, self.arenas)
+            fitting = at_fitting_sizes(task, self.facts.memory_bytes) if self.facts.is_cuda else task
+            self._benches[key] = ReferenceBench(fitting, self.facts, self._ceilings, self.arenas)
             while len(self._benches) > _MAX_BENCHES:
                 self._benches.popitem(last=False)
         self._benches.move_to_end(key)

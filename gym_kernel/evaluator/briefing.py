@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gym_kernel.evaluator.roofline import Roofline
 from gym_kernel.evaluator.timing import Timing
@@ -63,6 +63,7 @@ class Briefing:
         inputs: The tensors ``forward`` receives, in order (non-tensor arguments left out).
         outputs: The tensors it must return.
         isolation: Name of the isolation tier that workers run under.
+        sizes: Sizes of the reference that differ from its text on this device, by name.
     """
 
     device: DeviceFacts
@@ -71,3 +72,4 @@ class Briefing:
     inputs: tuple[TensorFacts, ...]
     outputs: tuple[TensorFacts, ...]
     isolation: str
+    sizes: dict[str, int] = field(default_factory=dict)

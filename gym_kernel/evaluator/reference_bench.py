@@ -73,10 +73,10 @@ class ReferenceBench:
         self._facts = facts
         self.device_id = facts.id
         self._device = torch.device(facts.id)
-        scale = TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL
-        self._namespace = _execute(task, task.source, scale)
+        self._scale = TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL
+        self._namespace = _execute(task, task.source, self._scale)
         self.init_arguments: tuple[Any, ...] = tuple(self._called("get_init_inputs"))
-        namespaces = [self._namespace, *(_execute(task, source, scale) for source in task.alternatives)]
+        namespaces = [self._namespace, *(_execute(task, source, self._scale) for source in task.alternatives)]
         self._models = [self._construct(namespace) for namespace in namespaces]
         self._model = self._models[0]
         # Made anew: a copy of a model may go on using parts of the original.
@@ -129,6 +129,7 @@ class ReferenceBench:
             inputs=tuple(_facts_of(a.slot) for a in self.arguments if a.slot is not None),
             outputs=tuple(_facts_of(slot) for slot in self.outputs),
             isolation=isolation,
+            sizes=self.task.sizes_at(self._scale),
         )
 
     def new_input_set(self) -> InputSet:
