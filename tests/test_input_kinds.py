@@ -243,13 +243,26 @@ def test_outliers_are_in_one_block_of_a_row_or_alone_and_in_all_blocks_of_48_row
     assert blocks[1] == 1
     assert blocks[2:32] == [block * shape[-1] // 32 for block in range(1, 31)]
     assert blocks[32:] == blocks[: len(blocks) - 32]
-    assert lonely[:2] == [[0], [shape[-1] - 1]]
+    last = shape[-1] - 1
+    assert lonely[:4] == [[0], [last], [0], [last]]
+    assert (rows[2, 0] > 29, rows[5, last] > 29, rows[8, 0] < -29, rows[11, last] < -29) == (True,) * 4
     assert len(set(map(tuple, lonely))) > 10
     assert (rows[:, 1:-1] < -29).any()
     assert (rows[:, 1:-1] > 29).any()
     # The outermost columns hold the largest of all in some rows.
     assert (rows[:, 0].abs() > 101).any()
     assert (rows[:, -1].abs() > 101).any()
+
+
+@pytest.mark.parametrize("left_out", [0, -1])
+def test_an_outermost_column_that_a_maximum_leaves_out_shows_in_every_draw(left_out):
+    kept = slice(1, None) if left_out == 0 else slice(None, -1)
+    for seed in range(40):
+        x = made(InputKind.OUTLIER_BLOCKS, shape=(24, 5000), seed=seed)
+        for sign in (1, -1):
+            exact = torch.log_softmax(sign * x.double(), dim=1)
+            actual = sign * x - torch.logsumexp(sign * x[:, kept], dim=1, keepdim=True)
+            assert not compare(actual, exact, tolerance=Tolerance(reduction_length=393_216)).passed, seed
 
 
 @pytest.mark.parametrize("left_out", [0, 1, 1777, 4095])

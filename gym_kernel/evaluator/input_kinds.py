@@ -254,7 +254,8 @@ def _outliers(rows: torch.Tensor, frame: _Frame, domain: Domain, generator: torc
     """Values of 30 to 100 in size and either sign.
 
     Of three rows two have them in one of 32 blocks, the last one in row 0, the first in row 1, then each of the others,
-    and in their outermost columns. The third has few: the first column, the last, then any four.
+    and in their outermost columns. The third has few: the first or the last column alone, of either sign, then any
+    four.
     """
     if not rows.numel():
         return
@@ -281,9 +282,15 @@ def _outliers(rows: torch.Tensor, frame: _Frame, domain: Domain, generator: torc
     sparse = rows[2::3]
     if sparse.shape[0]:
         chosen = torch.randint(columns, (*sparse.shape[:-1], _FEW), device=rows.device, generator=generator)
-        chosen[0], chosen[1:2] = 0, columns - 1
         values = torch.empty(chosen.shape, dtype=rows.dtype, device=rows.device)
         put(values)
+        # By turns where there is no room for all of them.
+        edges = ((0, 1), (-1, 1), (0, -1), (-1, -1))
+        turn = generator.initial_seed() % len(edges) if sparse.shape[0] < len(edges) else 0
+        for row, (column, sign) in enumerate((edges + edges)[turn : turn + len(edges)]):
+            chosen[row : row + 1] = column % columns
+            if not frame.side and not frame.anchor:
+                values[row : row + 1].abs_().mul_(sign)
         sparse.scatter_(-1, chosen, values)
 
 
