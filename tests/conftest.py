@@ -13,6 +13,8 @@ import gymnasium
 import pytest
 from fence_fixtures import cramped, fenced, open_folder  # noqa: F401 (fixtures of the fence's tests)
 
+from gym_kernel.evaluator.client import Evaluator, EvaluatorConfig
+
 _HAS_CUDA = "import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)"
 
 
@@ -55,10 +57,38 @@ def make_env() -> Iterator[Any]:
         env.close()
 
 
+class HostKeeper:
+    """Keeps the CPU evaluator's host alive between tests, so that not each of them starts one."""
+
+    def __init__(self) -> None:
+        self._evaluator = Evaluator(EvaluatorConfig(device="cpu"))
+
+    def keep(self) -> None:
+        """Start the host, or join the one there is; one that was lost is replaced."""
+        self._evaluator.start()
+
+    def let_go(self) -> None:
+        """End the host, unless somebody else uses it."""
+        self._evaluator.close()
+
+
+_keeper = HostKeeper()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("skip"):
+        return
+    if item.get_closest_marker("own_host"):
+        _keeper.let_go()
+    elif "warm_evaluator" in getattr(item, "fixturenames", ()):
+        _keeper.keep()
+
+
+def pytest_sessionfinish() -> None:
+    _keeper.let_go()
+
+
 @pytest.fixture(scope="module")
-def warm_evaluator() -> Iterator[None]:
-    """Keep the CPU evaluator's host alive for a whole test file, so that each test does not start one."""
-    env = gymnasium.make("gym_kernel:KernelEnv-v0", device="cpu", tasks="relu")
-    env.reset()
-    yield
-    env.close()
+def warm_evaluator() -> None:
+    """Have the CPU evaluator's host alive in a test; it stays for those to come, until one marked ``own_host``."""

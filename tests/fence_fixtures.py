@@ -47,7 +47,7 @@ class Fenced:
     @property
     def judge(self) -> int:
         # Workers lead groups of their own.
-        (judge,) = (pid for pid in children_of(self.host) if os.getpgid(pid) == os.getpgid(self.host))
+        (judge,) = (pid for pid in children_of(self.host) if group_of(pid) == os.getpgid(self.host))
         return judge
 
     @property
@@ -63,6 +63,14 @@ class Fenced:
         text = f"{verdict.reason}\n{verdict.detail}"
         assert "SEEN" in text, text
         return json.loads(text.split("SEEN", 1)[1].split("NEES", 1)[0])
+
+
+def group_of(pid: int) -> int | None:
+    """Process group, or ``None`` of a process that has ended meanwhile."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def asking(body: str, **values: object) -> str:

@@ -42,6 +42,9 @@ __all__ = ["CHECKERS", "Finding", "NaiveCheckers"]
 
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 10.0
+# Of a candidate whose harm may be that it never ends, and of the supervisor beyond its candidates' limits.
+HARM_LIMIT_S = 5.0
+_SUPERVISOR_S = 3.0
 TOLERANCE = 1e-2
 PARAMETER_SEED = 20_240_229
 _HARD_CAP = {"float32": 1e-2}
@@ -458,7 +461,9 @@ def _supervise(checker: str, task: str, path: Path, scratch: Path, limit_s: floa
         return finding
     said = b""
     deadline = time.monotonic() + limit_s
-    while select.select([pipe_r], [], [], max(deadline - time.monotonic(), 0))[0]:
+    while (not _has_ended(child) and time.monotonic() < deadline) or select.select([pipe_r], [], [], 0)[0]:
+        if not select.select([pipe_r], [], [], 0.02)[0]:
+            continue
         chunk = os.read(pipe_r, 1 << 16)
         if not chunk:
             break
@@ -526,6 +531,11 @@ def _be_the_checker(
         os._exit(status)
 
 
+def _has_ended(child: int) -> bool:
+    """Whether a child waits to be reaped; what it has forked may hold its pipe open for long."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def _end(child: int, limit_s: float) -> int | None:
     """Wait for a child and kill it in the end; its exit code, or None where it had to be killed or crashed."""
     deadline = time.monotonic() + limit_s
@@ -578,7 +588,8 @@ def _serve() -> None:
             os.close(result_r)
             _be_the_supervisor(request, scratch, result_w)
         os.close(result_w)
-        finding = _wait_for_supervisor(supervisor, result_r, 2 * request["limit_s"])
+        limit_s = request["submissions"] * request["limit_s"] + _SUPERVISOR_S
+        finding = _wait_for_supervisor(supervisor, result_r, limit_s)
         for _ in range(50):
             if not (strays := children_of(os.getpid())):
                 break

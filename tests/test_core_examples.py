@@ -10,6 +10,8 @@ import pytest
 
 from gym_kernel.tasks import load
 
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
+
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels" / "core"
 EXAMPLES = sorted(path.stem for path in KERNELS.glob("*.py"))
 

@@ -15,6 +15,8 @@ from gym_kernel.envs.diagnosis import diagnosis
 from gym_kernel.evaluator.numerics import compare
 from gym_kernel.tasks.task import Tolerance
 
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
+
 TESTS = Path(__file__).parent
 CAUSES = {
     "exploits/tanh_half_arithmetic.py": "float16 or TF32",

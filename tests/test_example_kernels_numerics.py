@@ -71,6 +71,7 @@ def test_triton_kernel_keeps_nan_where_it_was(task_id: str, triton_results: dict
     assert triton_results[task_id]["nan_as_reference"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_cpp_kernel_is_accurate(tmp_path: Path) -> None:
     result = measured_by_child("cpp/mingpt_gelu", TORCH_EXTENSIONS_DIR=str(tmp_path))["cpp/mingpt_gelu"]

@@ -10,6 +10,8 @@ import pytest
 
 from gym_kernel.tasks import load
 
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
+
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
 TASKS = [task.id for task in load("pilot")]
 
@@ -45,6 +47,8 @@ def test_triton_example_on_the_cpu(cpu_env: gymnasium.Env, task: str) -> None:
     play(cpu_env, task, KERNELS / f"{task}.py")
 
 
+# So that the headers which its host begins to prepare are given up at the end of this file.
+@pytest.mark.own_host
 def test_cpp_example_on_the_cpu(cpu_env: gymnasium.Env) -> None:
     play(cpu_env, "mingpt_gelu", KERNELS / "cpp" / "mingpt_gelu.py")
 

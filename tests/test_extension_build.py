@@ -163,12 +163,17 @@ def _run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreparedHeaders]:
-    """Headers prepared for C++ without optimisation, and for CUDA where torch knows an nvcc."""
+def prepared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PreparedHeaders]:
+    """Headers prepared for C++, and for CUDA where torch knows an nvcc.
+
+    They are precompiled only where slow tests run, which alone build with them.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GYM_KERNEL_CACHE", str(tmp_path_factory.mktemp("cache")))
         prepared_headers.extensions_root.cache_clear()
-        folder = prepare_headers(optimisations=("",))
+        folder = prepare_headers(optimisations=("",) if request.config.getoption("--run-slow") else ())
         assert folder is not None
         yield PreparedHeaders(folder)
     prepared_headers.extensions_root.cache_clear()

@@ -21,6 +21,8 @@ from fence_fixtures import (
 from gym_kernel.evaluator import client
 from gym_kernel.evaluator.fence import Isolation
 
+pytestmark = pytest.mark.own_host
+
 
 def test_the_verdict_names_the_tier(fenced: Fenced) -> None:
     verdict = fenced.run((KERNELS / "relu.py").read_text())

@@ -10,6 +10,8 @@ from fence_fixtures import ROOT, Fenced, asking, processes_named, wait_until
 
 from gym_kernel.evaluator.fence import Isolation
 
+pytestmark = pytest.mark.own_host
+
 
 def test_memory_is_bounded(cramped: Fenced) -> None:
     verdict = cramped.run(asking("seen = [bytearray(64 << 20) for _ in range(100)] and time.sleep(20)"))

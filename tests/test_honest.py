@@ -10,9 +10,13 @@ from typing import Any
 import gymnasium
 import pytest
 from corpus import Module, load_corpus
+from small_tasks import with_rows
+
+from gym_kernel.tasks import load
 
 HONEST = load_corpus(Path(__file__).parent / "honest")
 TIMEOUT_S = 60.0
+ROWS = 16
 BUILD_TIMEOUT_S = 240.0
 
 
@@ -30,6 +34,7 @@ class Judges:
 
     def __init__(self, device: str) -> None:
         self._device = device
+        self._tasks = [with_rows(task.id, ROWS) for task in load("pilot")]
         self._envs: dict[float, gymnasium.Env[Any, Any]] = {}
 
     def accept(self, module: Module) -> None:
@@ -51,13 +56,13 @@ class Judges:
         limit_s = module.timeout_s or (BUILD_TIMEOUT_S if module.slow else TIMEOUT_S)
         if limit_s not in self._envs:
             self._envs[limit_s] = gymnasium.make(
-                "gym_kernel:KernelEnv-v0", tasks="pilot", device=self._device, timeout_s=limit_s
+                "gym_kernel:KernelEnv-v0", tasks=self._tasks, device=self._device, timeout_s=limit_s
             )
         return self._envs[limit_s]
 
 
 @pytest.fixture(scope="module")
-def cpu() -> Iterator[Judges]:
+def cpu(warm_evaluator: None) -> Iterator[Judges]:
     judges = Judges("cpu")
     yield judges
     judges.close()

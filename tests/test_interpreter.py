@@ -7,6 +7,8 @@ import pytest
 
 from gym_kernel.tasks import Task
 
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
+
 PRODUCT = """
 import torch
 

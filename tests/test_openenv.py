@@ -54,7 +54,7 @@ with KernelClient(sys.argv[1]).sync() as client:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
-    with serving(folder, "--timeout", "10", "--max-sessions", str(SESSIONS)) as running:
+    with serving(folder, "--timeout", "6", "--max-sessions", str(SESSIONS)) as running:
         yield running
 
 

@@ -12,6 +12,8 @@ from gym_kernel.cli import main
 from gym_kernel.errors import ConfigurationError
 from gym_kernel.evaluator.record import RECORD_FILE, read_records
 
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
+
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
 
 HONEST = (KERNELS / "relu.py").read_text()

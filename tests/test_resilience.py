@@ -37,6 +37,7 @@ def host_and_judge() -> tuple[int, int]:
     return host, min(children_of(host))
 
 
+@pytest.mark.own_host
 def test_a_judge_that_dies_under_queued_requests_is_replaced() -> None:
     envs = [make() for _ in range(3)]
     try:
@@ -56,6 +57,7 @@ def test_a_judge_that_dies_under_queued_requests_is_replaced() -> None:
             env.close()
 
 
+@pytest.mark.own_host
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)])
 def test_a_worker_that_is_lost_before_it_has_a_submission_is_nobodys_fault(number: signal.Signals) -> None:
     env = make()
@@ -75,6 +77,7 @@ def test_a_worker_that_is_lost_before_it_has_a_submission_is_nobodys_fault(numbe
         env.close()
 
 
+@pytest.mark.own_host
 @pytest.mark.slow
 def test_a_judge_that_is_stopped_is_replaced() -> None:
     env = make()
@@ -88,6 +91,7 @@ def test_a_judge_that_is_stopped_is_replaced() -> None:
         env.close()
 
 
+@pytest.mark.own_host
 @pytest.mark.slow
 def test_a_host_that_is_stopped_is_replaced() -> None:
     env = make()
@@ -101,6 +105,7 @@ def test_a_host_that_is_stopped_is_replaced() -> None:
         env.close()
 
 
+@pytest.mark.own_host
 def test_a_child_forked_while_the_host_starts_can_exit_and_play() -> None:
     env = make()
     starting = threading.Thread(target=env.reset)

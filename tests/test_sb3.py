@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="needs pip install gym-kernel[sb3]")
 
+from small_tasks import with_rows
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 
@@ -57,7 +58,7 @@ def fraction(env: TemplateAction, action: np.ndarray) -> float:
 def test_check_env_of_sb3_finds_nothing(make_env: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(NumericObservation(TemplateAction(make_env(tasks="softmax"))))
+        check_env(NumericObservation(TemplateAction(make_env(tasks=with_rows("softmax", 8)))))
 
 
 @pytest.mark.parametrize(

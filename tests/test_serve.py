@@ -69,7 +69,10 @@ def test_the_other_commands_do_not_import_openenv() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60, cwd=ROOT)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [pytest.param(signal.SIGTERM, 0, marks=pytest.mark.slow), (signal.SIGKILL, -signal.SIGKILL)],
+)
 def test_an_idle_server_leaves_no_process(tmp_path: Path, number: int, code: int) -> None:
     with serving(tmp_path, "--tasks", "relu") as server:
         with KernelClient(server.url).sync() as client:

@@ -159,7 +159,7 @@ def test_check_goes_on_after_tasks_that_end_the_process(run: Output, tmp_path: P
     for name, statement in ends.items():
         (tmp_path / f"{name}.py").write_text(f"{text}\nprint('noise')\n{statement}\n", encoding="utf-8")
     files = [str(tmp_path / f"{name}.py") for name in ends]
-    words = (*files, "relu", "--check", "--device", "cpu", "--limit", "10", "--json")
+    words = (*files, "relu", "--check", "--device", "cpu", "--limit", "5", "--json")
     reports = json.loads(run(*words, code=1))
     assert [(each["id"], each["sound"]) for each in reports] == [
         ("exits", False), ("dies", False), ("loops", False), ("relu", True),

@@ -14,6 +14,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import SyncVectorEnv
+from small_tasks import with_rows
 
 from gym_kernel import ConfigurationError
 from gym_kernel.tasks import Domain, Task, TaskScale, Tolerance, load
@@ -104,7 +105,7 @@ def test_every_pilot_task_has_a_template() -> None:
 
 @pytest.mark.parametrize("task", PILOT)
 def test_a_template_solves_its_task(make_env: Any, task: str) -> None:
-    env = TemplateAction(make_env(tasks=task))
+    env = TemplateAction(make_env(tasks=with_rows(task, 16)))
     info = play(env, **(QUICK_ROWS if "softmax" in task else QUICK))
     assert info["status"] == "correct", env.last_code
 
@@ -112,7 +113,7 @@ def test_a_template_solves_its_task(make_env: Any, task: str) -> None:
 @pytest.mark.parametrize("method", ["online", "two_sweeps"])
 @pytest.mark.parametrize("last_sweep", ["forward", "backward"])
 def test_every_variant_of_the_row_kernel_is_correct(make_env: Any, method: str, last_sweep: str) -> None:
-    env = TemplateAction(make_env(tasks="softmax"))
+    env = TemplateAction(make_env(tasks=with_rows("softmax", 16)))
     # Four blocks a row, the last one with a tail.
     info = play(env, block=256, method=method, last_sweep=last_sweep, num_warps=4)
     assert info["status"] == "correct", env.last_code
@@ -148,7 +149,7 @@ def test_the_choice_is_rendered_submitted_and_reported(make_env: Any) -> None:
 
 
 def test_infos_have_the_same_keys_and_types(make_env: Any) -> None:
-    env = TemplateAction(make_env(tasks="softmax"))
+    env = TemplateAction(make_env(tasks=with_rows("softmax", 16)))
     infos = [env.reset()[1], env.step(env.values_to_action(QUICK_ROWS))[4]]
     assert len({tuple((key, type(value)) for key, value in info.items()) for info in infos}) == 1
     assert [info["choice_method"] for info in infos] == ["", "online"]

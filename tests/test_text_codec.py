@@ -12,6 +12,8 @@ from gym_kernel.transcripts import Owner, SampledReply
 from gym_kernel.wrappers import FeedbackMask
 from gym_kernel.wrappers.text_codec import TextCodec
 
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
+
 TEXT = "import torch, triton"
 HUGE = 10**12
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import gymnasium
+import pytest
+
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
 
 TASK = '''"""Rows divided by their norm, float32."""
 

@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 from gymnasium.error import CustomSpaceError, ResetNeeded
 from gymnasium.vector import AutoresetMode
+from small_tasks import with_rows
 
 from gym_kernel import ConfigurationError, KernelVectorEnv, TaskError
 from gym_kernel.evaluator.processes import descendants_of
 from gym_kernel.wrappers import NumericObservation, TemplateAction
+
+pytestmark = pytest.mark.usefixtures("warm_evaluator")
 
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
 RELU = (KERNELS / "relu.py").read_text()
@@ -105,8 +108,8 @@ def test_slow_loads_overlap(make: Any) -> None:
         envs.step(replies)
         return time.monotonic() - started
 
-    one_s = wall_s([SLOW.format(seconds=3), WORDS])
-    both_s = wall_s([SLOW.format(seconds=3), SLOW.format(seconds=3.01)])
+    one_s = wall_s([SLOW.format(seconds=2), WORDS])
+    both_s = wall_s([SLOW.format(seconds=2), SLOW.format(seconds=2.01)])
     assert both_s < 1.6 * one_s
 
 
@@ -250,6 +253,7 @@ def test_bad_arguments_are_named(make: Any) -> None:
             envs.step(actions)
 
 
+@pytest.mark.own_host
 def test_close_can_be_followed_by_reset_and_close(make: Any) -> None:
     envs = make(1, tasks="relu")
     before = set(descendants_of(os.getpid()))
@@ -295,7 +299,7 @@ def test_a_named_reset_of_one_member_leaves_the_group_in_step(make: Any) -> None
 
 
 def test_numeric_observations_are_arrays(make: Any) -> None:
-    envs = make(2, tasks="relu", wrappers=(TemplateAction, NumericObservation))
+    envs = make(2, tasks=with_rows("relu", 8), wrappers=(TemplateAction, NumericObservation))
     observations, _ = envs.reset(seed=0)
     assert observations.shape == envs.observation_space.shape
     assert observations in envs.observation_space
