@@ -1,8 +1,9 @@
-"""Fresh workers wake when that disturbs nobody, and together when it must."""
+"""Fresh workers wake when that disturbs nobody, and one by one where it may."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -13,16 +14,35 @@ SOON_S = 0.3
 LONG_S = 10.0
 
 
-def start(work: Callable[[], object]) -> threading.Event:
-    """Run something on a thread; the event tells that it has returned."""
-    done = threading.Event()
+def wake(schedule: WakeSchedule) -> threading.Event:
+    """Have a worker wake when it is its turn, in no time; the event tells that it has."""
+    sleeper = Sleeper(schedule)
+    sleeper.done.set()
+    return sleeper.woke
 
-    def run() -> None:
-        work()
-        done.set()
 
-    threading.Thread(target=run, daemon=True).start()
-    return done
+class Sleeper:
+    """A worker that wakes when it is its turn, and is awake once ``done`` is set."""
+
+    def __init__(self, schedule: WakeSchedule) -> None:
+        self.woke, self.done = threading.Event(), threading.Event()
+        self._schedule = schedule
+        threading.Thread(target=self._wake, daemon=True).start()
+
+    def _wake(self) -> None:
+        with self._schedule.turn():
+            self.woke.set()
+            self.done.wait(LONG_S)
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether something holds within ten seconds."""
+    deadline = time.monotonic() + LONG_S
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 @pytest.fixture
@@ -35,20 +55,32 @@ def schedule() -> WakeSchedule:
 
 
 def test_workers_wake_on_an_idle_device(schedule: WakeSchedule) -> None:
-    assert start(schedule.wait_for_turn).wait(LONG_S)
+    assert wake(schedule).wait(LONG_S)
 
 
-def test_workers_wait_while_stock_lasts_and_then_wake_together(schedule: WakeSchedule) -> None:
+def test_workers_wake_together_where_nobody_is_on_the_device() -> None:
+    schedule = WakeSchedule(most_ready=4, idle_s=LONG_S)
+    woken = [Sleeper(schedule) for _ in range(3)]
+    assert all(each.woke.wait(LONG_S) for each in woken)
+    for each in woken:
+        each.done.set()
+
+
+def test_workers_wait_while_stock_lasts_and_then_wake_one_by_one(schedule: WakeSchedule) -> None:
     with schedule.on_device():
-        woken = [start(schedule.wait_for_turn) for _ in range(3)]
-        assert not any(each.wait(SOON_S) for each in woken)
+        sleepers = [Sleeper(schedule) for _ in range(3)]
+        assert not any(each.woke.wait(SOON_S) for each in sleepers)
         schedule.note_taken()
-        assert all(each.wait(LONG_S) for each in woken)
+        for so_many in range(1, 4):
+            assert eventually(lambda: sum(each.woke.is_set() for each in sleepers) == so_many)  # noqa: B023
+            time.sleep(SOON_S)
+            assert sum(each.woke.is_set() for each in sleepers) == so_many
+            next(each for each in sleepers if each.woke.is_set() and not each.done.is_set()).done.set()
 
 
 def test_a_worker_that_somebody_waits_for_wakes(schedule: WakeSchedule) -> None:
     with schedule.on_device():
-        woken = start(schedule.wait_for_turn)
+        woken = wake(schedule)
         assert not woken.wait(SOON_S)
         with schedule.taking():
             assert woken.wait(LONG_S)
@@ -56,7 +88,7 @@ def test_a_worker_that_somebody_waits_for_wakes(schedule: WakeSchedule) -> None:
 
 def test_workers_wake_some_time_after_the_device_was_left(schedule: WakeSchedule) -> None:
     with schedule.on_device():
-        woken = start(schedule.wait_for_turn)
+        woken = wake(schedule)
         assert not woken.wait(SOON_S)
     assert woken.wait(LONG_S)
 
@@ -65,7 +97,7 @@ def test_no_more_wake_than_may_be_in_stock() -> None:
     schedule = WakeSchedule(most_ready=2, idle_s=0.0)
     schedule.add_ready()
     schedule.add_ready()
-    woken = start(schedule.wait_for_turn)
+    woken = wake(schedule)
     assert not woken.wait(SOON_S)
     schedule.allow(3)
     assert woken.wait(LONG_S)

@@ -49,7 +49,7 @@ from gym_kernel.evaluator.own_precision import compute_as_written
 from gym_kernel.evaluator.quiet_gate import QuietGate
 from gym_kernel.evaluator.wake_schedule import WakeSchedule
 from gym_kernel.evaluator.worker_link import WorkerExited, WorkerLink, WorkerMisbehaved, WorkerTimeout
-from gym_kernel.evaluator.worker_messages import Claim, Fenced, Idle, Ready, Wake
+from gym_kernel.evaluator.worker_messages import Awake, Claim, Fenced, Idle, Ready, Wake
 
 __all__ = ["Judge"]
 
@@ -214,12 +214,14 @@ class Judge:
         """See a new worker through its start, while nothing is timed, and put it in stock."""
         try:
             fenced = link.wait(_START_S)
-            self.wakes.wait_for_turn()
-            with self.gate.noise():
-                link.send(Wake())
+            with self.wakes.turn():
+                with self.gate.noise():
+                    link.send(Wake())
+                    awake = link.wait(_START_S)
                 ready = link.wait(_START_S)
-            if not isinstance(fenced, Fenced) or not isinstance(ready, Ready):
-                raise WorkerMisbehaved(f"it began with {type(fenced).__name__} and {type(ready).__name__}")
+            if not (isinstance(fenced, Fenced) and isinstance(awake, Awake) and isinstance(ready, Ready)):
+                begun = ", ".join(type(claim).__name__ for claim in (fenced, awake, ready))
+                raise WorkerMisbehaved(f"it began with {begun}")
         except (WorkerExited, WorkerTimeout, WorkerMisbehaved) as error:
             problem = f"{type(error).__name__}: {error} {link.output()[-_LAST_WORDS:]}".strip()
             self.end_worker(link)

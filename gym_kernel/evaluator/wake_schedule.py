@@ -1,8 +1,9 @@
 """When fresh workers wake.
 
-Waking makes a GPU context, for a third of a second during which nothing may be timed (see
-:mod:`gym_kernel.evaluator.quiet_gate`). Workers that wake together take hardly longer than one. So fresh workers wait
-until the stock runs out and then wake all at once, or until the device has been idle for a while.
+Waking makes a GPU context, for a quarter of a second during which nothing may be timed (see
+:mod:`gym_kernel.evaluator.quiet_gate`). While submissions are on the device, workers wake one by one: each as the
+device changes hands, so that it is awake by the time that the next submission's values are checked. Many at once would
+have it wait for all of them. On an idle device as many wake as may be in stock.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class WakeSchedule:
         self._idle_s = idle_s
         self._ready = 0
         self._takers = 0
+        self._waking = 0
         self._on_device = 0
         self._left_at = time.monotonic()
 
@@ -41,13 +43,26 @@ class WakeSchedule:
             self._most_ready = most_ready
             self._condition.notify_all()
 
-    def wait_for_turn(self) -> None:
-        """Wait until a fresh worker should wake; as long as nobody needs it, that may be for ever."""
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait until a fresh worker should wake, and have it wake for the length of a ``with`` block.
+
+        As long as nobody needs it, the wait may be for ever.
+        """
         with self._condition:
             while not self._is_time():
                 self._condition.wait(self._until_idle_s())
+            self._waking += 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._waking -= 1
+                self._condition.notify_all()
 
     def _is_time(self) -> bool:
+        if self._on_device and self._waking:
+            return False
         if self._takers > 0 or self._ready == 0:
             return True
         if self._ready >= self._most_ready:

@@ -1,7 +1,7 @@
 """The worker: a single-use process in which one submission is loaded and called.
 
     host --fork--> worker: enter the fence, Fenced
-                   judge:  Wake     ->  Ready                (the device context is made)
+                   judge:  Wake     ->  Awake, Ready         (the device context is made, then the tools)
                    judge:  Load     ->  Received, Loaded | Failed
                    judge:  Attach   ->  Attached | Failed
                    judge:  Call     ->  Called, Evidence | Failed      (as often as the judge likes)
@@ -46,6 +46,7 @@ from gym_kernel.evaluator.worker_messages import (
     Argument,
     Attach,
     Attached,
+    Awake,
     Call,
     Called,
     Claim,
@@ -103,6 +104,7 @@ def run_worker(
         assert isinstance(first, Wake), "A worker is woken before anything else."
         device = torch.device(device_id)
         _wake_device(device)
+        channel.send(Awake())
         witness = Witness(device)
         witness.warm_up()
         tools = _Tools(device, scratch, create_stopwatch(device), witness)

@@ -17,6 +17,7 @@ __all__ = [
     "Argument",
     "Attach",
     "Attached",
+    "Awake",
     "Call",
     "Called",
     "Claim",
@@ -145,8 +146,12 @@ class Wake(_Frame, frozen=True, tag="wake"):
     """Judge -> worker: make the device context now, while nothing is timed."""
 
 
+class Awake(_Frame, frozen=True, tag="awake"):
+    """Worker -> judge: the device context is made; what is still to be made ready disturbs nobody."""
+
+
 class Ready(_Frame, frozen=True, tag="ready"):
-    """Worker -> judge: the device context is made, no submission seen yet."""
+    """Worker -> judge: everything is ready, no submission seen yet."""
 
 
 class Received(_Frame, frozen=True, tag="received"):
@@ -258,4 +263,4 @@ class Failed(_Frame, frozen=True, tag="failed"):
 
 
 Order = Union[Wake, Idle, Load, Attach, Call]
-Claim = Union[Fenced, Ready, Received, Loaded, Attached, Called, Evidence, Failed]
+Claim = Union[Fenced, Awake, Ready, Received, Loaded, Attached, Called, Evidence, Failed]
