@@ -113,6 +113,37 @@ def test_slow_loads_overlap(make: Any) -> None:
     assert both_s < 1.6 * one_s
 
 
+@pytest.mark.own_host
+def test_eight_slow_loads_take_hardly_longer_than_one_where_there_are_slots(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GYM_KERNEL_COMPILE_SLOTS", "8")
+    envs = make(8, tasks=with_rows("relu", 8), turns=5)
+    envs.reset(seed=0)
+    envs.step([RELU, *[WORDS] * 7])
+
+    def wall_s(replies: list[str]) -> float:
+        started = time.monotonic()
+        statuses = envs.step(replies)[4]["status"]
+        assert list(statuses).count("correct") == sum(reply != WORDS for reply in replies)
+        return time.monotonic() - started
+
+    checks_s = wall_s([RELU] * 8)
+    one_s = wall_s([SLOW.format(seconds=3), *[WORDS] * 7])
+    all_s = wall_s([SLOW.format(seconds=3 + 0.01 * position) for position in range(8)])
+    # What is left beside the loading is the checks, one after the other.
+    assert all_s - checks_s < 1.5 * one_s
+
+
+@pytest.mark.own_host
+def test_a_number_of_slots_that_is_none_is_refused(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GYM_KERNEL_COMPILE_SLOTS", "all")
+    with pytest.raises(
+        ConfigurationError, match="GYM_KERNEL_COMPILE_SLOTS='all' must be a positive whole number"
+    ):
+        make(2, tasks="relu").reset(seed=0)
+
+
 def test_a_group_shares_its_tasks_for_as_long_as_it_lives(make: Any) -> None:
     envs = make(6, groups=3)
     seen = set()

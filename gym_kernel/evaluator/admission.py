@@ -6,10 +6,10 @@ inputs and outputs of the submission that has the lane.
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 
+from gym_kernel.evaluator.compile_slots import compile_slots
 from gym_kernel.evaluator.memory_budget import MemoryBudget
 
 __all__ = ["Admission", "Places"]
@@ -76,6 +76,6 @@ class Places:
         """All of them free."""
         return cls(
             seats=threading.BoundedSemaphore(admission.seats),
-            load_slots=threading.BoundedSemaphore(max(2, len(os.sched_getaffinity(0)))),
+            load_slots=threading.BoundedSemaphore(compile_slots()),
             stand_ins=MemoryBudget(admission.stand_in_bytes),
         )

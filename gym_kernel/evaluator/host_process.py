@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from gym_kernel.errors import EvaluatorError, IsolationUnavailable
+from gym_kernel.evaluator.compile_slots import COMPILE_SLOTS, compile_slots
 from gym_kernel.evaluator.framing import Channel, ChannelClosed, ChannelTimeout
 from gym_kernel.evaluator.messages import Failure, FailureCause, Greeting, HostToCaller
 
@@ -25,9 +26,9 @@ _LOG_TAIL_BYTES = 2_000
 # What a host, its compilers and its GPU driver may need; credentials and the like stay with the caller.
 _KEPT = (
     "CC", "CPATH", "CPLUS_INCLUDE_PATH", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX",
-    "GYM_KERNEL_CACHE", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LOGNAME", "OMP_NUM_THREADS",
-    "PATH", "PYTHONPATH", "TMPDIR", "TORCH_CUDA_ARCH_LIST", "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "USER",
-    "VIRTUAL_ENV", "XDG_CACHE_HOME",
+    "GYM_KERNEL_CACHE", COMPILE_SLOTS, "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LIBRARY_PATH", "LOGNAME",
+    "OMP_NUM_THREADS", "PATH", "PYTHONPATH", "TMPDIR", "TORCH_CUDA_ARCH_LIST", "TRITON_LIBCUDA_PATH",
+    "TRITON_PTXAS_PATH", "USER", "VIRTUAL_ENV", "XDG_CACHE_HOME",
 )  # fmt: skip
 _KEPT_PREFIXES = ("NVIDIA_", "OPENBLAS_", "NVPL_")
 
@@ -41,11 +42,14 @@ class HostProcess:
         standby: Workers kept warm.
 
     Raises:
+        ConfigurationError: The number of compile slots in the environment is none.
         IsolationUnavailable: The tier cannot be had.
         EvaluatorError: The host did not come up.
     """
 
     def __init__(self, device: str, isolation: str, standby: int) -> None:
+        # The judge reads it; what is wrong with it is said here, where somebody listens.
+        compile_slots()
         ours, theirs = socket.socketpair()
         self._log = tempfile.TemporaryFile(prefix="gym-kernel-log-")  # noqa: SIM115
         command = [
