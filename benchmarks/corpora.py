@@ -14,6 +14,7 @@ import math
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,9 +165,26 @@ def _judged(module: Module, repeat: int, verdict: Verdict) -> Judged:
 
 
 def run(
-    corpus: Corpus, modules: list[Module], repeats: int, jobs: int, limit_s: float = math.inf
+    corpus: Corpus,
+    modules: list[Module],
+    repeats: int,
+    jobs: int,
+    limit_s: float = math.inf,
+    keep: Callable[[list[Judged]], object] = len,
 ) -> list[Judged]:
-    """Judge every module, several at once, and say what is out of order as it comes; none is begun past the limit."""
+    """Judge every module, several at once, and say what is out of order as it comes.
+
+    Args:
+        corpus: Where they are judged.
+        modules: What is judged.
+        repeats: How often each.
+        jobs: How many at once.
+        limit_s: Seconds past which none is begun.
+        keep: Called with all results so far after each, so that whatever ends the run loses none.
+
+    Returns:
+        The results by name.
+    """
     corpus.prepare(modules)
     deadline = time.monotonic() + limit_s
     results = []
@@ -187,8 +205,13 @@ def run(
             if judged is None:
                 continue
             results.append(judged)
+            keep(results)
             if judged.is_wrong or judged.is_unexpected:
                 tqdm.write(_complaint(judged))
+    return _in_order(results)
+
+
+def _in_order(results: list[Judged]) -> list[Judged]:
     return sorted(results, key=lambda judged: (judged.module.name, judged.repeat))
 
 
@@ -219,6 +242,28 @@ def as_markdown(results: list[Judged]) -> str:
     return "\n".join(lines)
 
 
+def write(name: str, modules: int, results: list[Judged], corpus: Corpus, folder: Path) -> Path:
+    """Write the report of a corpus.
+
+    Args:
+        name: Name of the corpus.
+        modules: How many modules it has on this device.
+        results: What was judged so far.
+        corpus: Where.
+        folder: Where the report goes.
+    """
+    ordered = _in_order(results)
+    body = {
+        "corpus": name,
+        "modules": modules,
+        "runs": len(ordered),
+        "wrong": [judged.module.name for judged in ordered if judged.is_wrong],
+        "unexpected": [judged.module.name for judged in ordered if judged.is_unexpected],
+        "rows": [judged.row() for judged in ordered],
+    }
+    return write_report(f"corpus-{name}", corpus.facts, body, folder)
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -243,7 +288,11 @@ def main() -> None:
             and not (options.skip_slow and module.slow)
             and (not options.only or any(part in module.name for part in options.only))
         ]
-        results = run(corpus, modules, options.repeats, options.jobs, options.limit)
+
+        def keep(results: list[Judged]) -> Path:
+            return write(options.folder.name, len(modules), results, corpus, options.out)
+
+        results = run(corpus, modules, options.repeats, options.jobs, options.limit, keep)
     finally:
         corpus.close()
     for judged in results:
@@ -251,17 +300,8 @@ def main() -> None:
             f"{judged.module.name:<44} {judged.status:<22} {judged.reward:.2f}  {judged.cheat or judged.reason[:60]}"
         )
     print(as_markdown(results))
-    wrong = [judged.module.name for judged in results if judged.is_wrong]
-    body = {
-        "corpus": options.folder.name,
-        "modules": len(modules),
-        "runs": len(results),
-        "wrong": wrong,
-        "unexpected": [judged.module.name for judged in results if judged.is_unexpected],
-        "rows": [judged.row() for judged in results],
-    }
-    print(write_report(f"corpus-{options.folder.name}", corpus.facts, body, options.out))
-    sys.exit(1 if wrong else 0)
+    print(keep(results))
+    sys.exit(1 if any(judged.is_wrong for judged in results) else 0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -43,6 +44,7 @@ def write_report(name: str, facts: DeviceFacts, body: dict[str, Any], folder: Pa
     return path
 
 
+@functools.cache
 def _commit() -> str:
     """The commit; a copy without its history is told by ``BENCHMARK_COMMIT``."""
     if "BENCHMARK_COMMIT" in os.environ:
