@@ -241,7 +241,7 @@ stopwatch._now_ns = lambda: real() // 100
         off=IMPORT.format("clock_audit")
         + IMPORT.format("trial")
         + "clock_audit.ClockAudit.doubt = lambda self: ''\n"
-        + "trial.Trial._refuse_impossible = lambda *_: None",
+        + "trial.refuse_impossible = lambda *_: None",
         exploit=RELU
         + "\nimport sys\nstopwatch = sys.modules['gym_kernel.evaluator.stopwatch']\nticks = [0]\n"
         + "def frozen():\n    ticks[0] += 10\n    return ticks[0]\nstopwatch._now_ns = frozen\n"

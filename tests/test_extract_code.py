@@ -22,6 +22,15 @@ def test_the_last_block_counts():
     assert extract_code(f"```\nfirst\n```\nBetter:\n```python\n{CODE}\n```\n") == CODE
 
 
+@pytest.mark.parametrize("language", ["bash", "text", "JSON", "console title=x"])
+def test_a_block_of_another_language_is_passed_over_where_there_is_one_that_may_be_the_module(language):
+    assert (
+        extract_code(f"```python\n{CODE}\n```\nInstall it:\n```{language}\npip install triton\n```") == CODE
+    )
+    assert extract_code(f"```\n{CODE}\n```\nThen:\n```{language}\nrun") == CODE
+    assert extract_code(f"```{language}\n{CODE}\n```") == CODE
+
+
 def test_a_last_block_that_is_cut_short_still_counts():
     assert extract_code(f"```\nfirst\n```\nBetter:\n```python\n{CODE}") == CODE
 

@@ -96,7 +96,7 @@ def test_a_correct_kernel_is_told_its_time_roofline_and_speedup() -> None:
     text = feedback(correct(runtime_us=1_250.0), 2.46)
     for needed in (
         "Verdict: correct. Reward: 2.460 of 3.",
-        "Time: 1.25 ms (median of 5 verified calls, 95 % interval 1.25 ms to 1.25 ms)",
+        "Time: 1.25 ms (median of 5 verified calls, range 1.25 ms to 1.25 ms)",
         "2.00 times as fast as eager PyTorch (2.50 ms)",
         "80.0 % of the floor, t_min = 1.00 ms",
         "memory-bound, 3.20 TB/s of 4.00 TB/s achieved",

@@ -106,3 +106,15 @@ def test_making_an_environment_imports_no_torch_and_starts_no_process() -> None:
 
 def test_the_version_is_a_version() -> None:
     assert all(part.isdigit() for part in gym_kernel.__version__.split("."))
+
+
+def test_a_reset_that_failed_spoils_nothing() -> None:
+    env = gymnasium.make("gym_kernel:KernelEnv-v0", tasks="pilot", device="cpu")
+    try:
+        with pytest.raises(gym_kernel.TaskError):
+            env.reset(options={"task": "rlu"})
+        env.reset(seed=1)
+        _, reward, terminated, _, info = env.step("no code at all")
+        assert (reward, terminated, info["status"]) == (0.0, True, "rejected")
+    finally:
+        env.close()

@@ -96,8 +96,17 @@ def test_null_byte_is_located():
 
 
 def test_missing_class_says_what_to_define():
-    (finding,) = check_source("class Model:\n    def forward(self, x): return x\n")
+    (finding,) = check_source("class Other:\n    def forward(self, x): return x\n")
     assert "class ModelNew(torch.nn.Module)" in finding.message
+    (finding,) = check_source("import torch\n\nclass Model:\n    def forward(self, x): return x\n")
+    assert (finding.line, finding.message) == (3, "There is no class ModelNew; name this one ModelNew.")
+
+
+def test_prose_is_told_where_the_module_goes():
+    (finding,) = check_source("I am sorry, but I cannot write\nsuch a kernel.")
+    assert "give the whole of it in one ```python block" in finding.message
+    (finding,) = check_source("import torch\nx = (\n")
+    assert "block" not in finding.message
 
 
 def test_class_inside_a_function_does_not_count():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gym_kernel.envs.diagnosis import diagnosis
 from gym_kernel.evaluator.status import Status
 from gym_kernel.evaluator.verdict import Verdict
@@ -16,6 +18,9 @@ _BY_STATUS = {
     Status.CHEATING: "Compute every value of the output in kernels of your own, anew on each call.",
     Status.INFRASTRUCTURE_ERROR: "Nothing is known against your submission; it may be sent again.",
 }
+
+_NAMES_LINES = re.compile(r"\bline \d+")
+_AS_MODEL = "`ModelNew` is constructed and called as `Model` is, with the same arguments in the same order."
 
 _AT_THE_FLOOR = 0.95
 _NEAR_THE_FLOOR = 0.7
@@ -35,6 +40,8 @@ def advice(verdict: Verdict) -> str:
         return _faster(verdict)
     if verdict.status is Status.INCORRECT:
         return diagnosis(verdict.agreement) if verdict.agreement else ""
+    if verdict.status is Status.RUNTIME_ERROR and not _NAMES_LINES.search(verdict.detail):
+        return _AS_MODEL if "argument" in verdict.reason else ""
     return _BY_STATUS.get(verdict.status, "")
 
 

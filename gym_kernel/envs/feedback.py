@@ -14,6 +14,9 @@ from gym_kernel.rewards import CORRECT_REWARD, SPEED_REWARD
 
 __all__ = ["feedback"]
 
+_LEAST_FOR_INTERVAL = 6
+_ABOUT_AS_FAST = 0.95
+
 _HEADLINES = {
     Status.CORRECT: "correct",
     Status.INCORRECT: "incorrect output",
@@ -110,9 +113,11 @@ def _correct(verdict: Verdict) -> str:
     assert runtime is not None
     assert roofline is not None
     low, high = runtime.interval_us
+    # Of fewer samples the interval is all there is, and no 95 %.
+    interval = "95 % interval" if len(runtime.samples_us) >= _LEAST_FOR_INTERVAL else "range"
     lines = [
         f"- Time: {time_text(runtime.median_us)} (median of {len(runtime.samples_us)} verified calls, "
-        f"95 % interval {time_text(low)} to {time_text(high)}){_speedup(verdict)}.",
+        f"{interval} {time_text(low)} to {time_text(high)}){_speedup(verdict)}.",
         f"- Roofline: {roofline.fraction(runtime.median_us) * 100:.1f} % of the floor, "
         f"t_min = {time_text(roofline.t_min_us)}; {_achieved(roofline, runtime.median_us)}.",
     ]
@@ -125,8 +130,10 @@ def _speedup(verdict: Verdict) -> str:
     if verdict.speedup is None or verdict.reference is None:
         return ""
     speedup = verdict.speedup
-    # Far below one, "0.00 times as fast" would say nothing.
-    ratio = f"{speedup:.2f} times as fast as" if speedup >= 0.1 else f"{1 / speedup:,.0f} times slower than"
+    digits = 1 if speedup >= 0.1 else 0
+    slower = f"{1 / speedup:,.{digits}f} times slower than"
+    # A hundredth slower is no ratio to speak of.
+    ratio = slower if speedup < _ABOUT_AS_FAST else f"{speedup:.2f} times as fast as"
     return f", {ratio} eager PyTorch ({time_text(verdict.reference.median_us)})"
 
 

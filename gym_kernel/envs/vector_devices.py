@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gym_kernel.errors import ConfigurationError
-from gym_kernel.evaluator.device_choice import cuda_device_count, torch_has_cuda
+from gym_kernel.evaluator.device_choice import cuda_device_count, device_name, torch_has_cuda
 
 __all__ = ["spread"]
 
@@ -24,8 +24,9 @@ def spread(device: str | Sequence[str], groups: int) -> tuple[str, ...]:
     Raises:
         ConfigurationError: The sequence is empty or holds something that is no name.
     """
-    names = [device] if isinstance(device, str) else list(device) if isinstance(device, (list, tuple)) else []
-    if not names or not all(isinstance(name, str) for name in names):
+    given = list(device) if isinstance(device, (list, tuple)) else [device]
+    names = [name if isinstance(name, str) else device_name(name) for name in given]
+    if not names:
         raise ConfigurationError(
             f"device must be a name or a list of names such as ['cuda:0'], not {device!r}."
         )

@@ -26,6 +26,8 @@ __all__ = ["Candidate", "CandidateError", "is_out_of_memory", "out_of_memory_tex
 _MODULE_NAME = "submission"
 # Bound now, before a submission can put its own in its place.
 _Tensor = torch.Tensor
+_is_neg = torch.Tensor.is_neg
+_is_conj = torch.Tensor.is_conj
 
 
 class CandidateError(Exception):
@@ -180,6 +182,10 @@ def _check_output(tensor: Any, slot: TensorSlot, device: torch.device, what: str
         )
     if tensor.layout is not torch.strided:
         raise CandidateError(FailureKind.CONTRACT, f"{what} must be a dense tensor, not {tensor.layout}.")
+    if _is_neg(tensor) or _is_conj(tensor):
+        raise CandidateError(
+            FailureKind.CONTRACT, f"{what} still has to be negated or conjugated; write its values."
+        )
     if tensor.device.type != device.type:
         raise CandidateError(FailureKind.CONTRACT, f"{what} is on {tensor.device}, expected on {device}.")
     if tensor.dtype != dtype:

@@ -7,7 +7,6 @@ import itertools
 import math
 import numbers
 import os
-import re
 import threading
 import weakref
 from concurrent.futures import Future
@@ -18,7 +17,7 @@ from typing import Any, Union
 
 from gym_kernel.errors import ConfigurationError, DeviceUnavailable, EvaluatorError, TaskError
 from gym_kernel.evaluator.briefing import Briefing
-from gym_kernel.evaluator.device_choice import resolve_device
+from gym_kernel.evaluator.device_choice import device_name, resolve_device
 from gym_kernel.evaluator.fence import check_isolation_name
 from gym_kernel.evaluator.framing import ChannelClosed, ChannelTimeout, FrameError, sendable_text
 from gym_kernel.evaluator.host_process import HostProcess
@@ -41,7 +40,6 @@ from gym_kernel.tasks.task import Task
 
 __all__ = ["Evaluator", "EvaluatorConfig"]
 
-_DEVICE = re.compile(r"auto|cpu|cuda(?::\d{1,3})?")
 # Workers on a GPU take long to wake and wake best together; how many its memory has room for, the judge knows.
 _STANDBY_WORKERS = {"cpu": 2, "cuda": 8}
 _TRIES = 2
@@ -75,10 +73,7 @@ class EvaluatorConfig:
     evaluation_seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
-            raise ConfigurationError(
-                f"device={self.device!r} is not known; pass 'auto', 'cpu', 'cuda' or 'cuda:1'."
-            )
+        object.__setattr__(self, "device", device_name(self.device))
         check_isolation_name(self.isolation)
         # Numbers of numpy and the like are welcome, but plain ones travel.
         object.__setattr__(self, "timeout_s", _seconds(self.timeout_s))
@@ -88,7 +83,10 @@ class EvaluatorConfig:
 
 def _seconds(value: Any) -> float:
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        seconds = float(value)
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = math.inf
         if math.isfinite(seconds) and seconds > 0:
             return seconds
     raise ConfigurationError(f"timeout_s={value!r} must be a positive number of seconds.")

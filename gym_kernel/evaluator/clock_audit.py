@@ -110,7 +110,11 @@ class ClockAudit:
         An interpreted kernel takes many milliseconds there, and what is too little to blame anybody for is still too
         much to give away. Beside a short call the machine's own noise would be larger than the call.
         """
-        unexplained_us = min(self._unexplained_us)
-        if self.spin_us or unexplained_us < _CPU_CREDIT_US or median(samples_us) < _CPU_LONG_US:
+        if self.spin_us or min(self._unexplained_us) < _CPU_CREDIT_US or median(samples_us) < _CPU_LONG_US:
             return tuple(samples_us)
+        return self.charged(samples_us)
+
+    def charged(self, samples_us: list[float]) -> tuple[float, ...]:
+        """The samples with all that every call left unexplained, in microseconds."""
+        unexplained_us = max(min(self._unexplained_us), 0.0)
         return tuple(sample + unexplained_us for sample in samples_us)

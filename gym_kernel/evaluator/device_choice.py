@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import numbers
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from gym_kernel.errors import ConfigurationError, DeviceUnavailable
 
-__all__ = ["cuda_device_count", "resolve_device", "torch_has_cuda"]
+__all__ = ["cuda_device_count", "device_name", "resolve_device", "torch_has_cuda"]
 
-_CUDA = re.compile(r"cuda(?::(?P<index>\d+))?")
+_NAME = re.compile(r"auto|cpu|cuda(?::[0-9]{1,3})?")
+_CUDA = re.compile(r"cuda(?::(?P<index>[0-9]+))?")
+
+
+def device_name(device: Any) -> str:
+    """The name of a device as this package has it: of a ``torch.device`` its text, of a number that GPU.
+
+    Raises:
+        ConfigurationError: It is none of ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, nor stands for one.
+    """
+    name = device
+    if isinstance(device, numbers.Integral) and not isinstance(device, bool):
+        name = f"cuda:{int(device)}"
+    elif type(device).__module__ == "torch":
+        # A torch.device, which is not imported for this.
+        name = str(device)
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise ConfigurationError(f"device={device!r} is not known; pass 'auto', 'cpu', 'cuda' or 'cuda:1'.")
 
 
 def resolve_device(wanted: str) -> str:

@@ -29,6 +29,7 @@ _SMALL = 1e-3
 _OUTLIERS = (30.0, 100.0)
 _BLOCKS = 32
 _FEW = 4
+_TIE_STEPS = (0.75, 0.5, 1.0)
 _SPARSE_THRESHOLD = 1.645  # |normal| exceeds it in 10 % of the draws
 _ZERO_ROWS = 8
 _TAIL_STARTS = (-5.0, -3.0)
@@ -188,7 +189,8 @@ def _draw(
     unit = frame.amplitude(1.0)
     if kind is InputKind.TIES:
         tensor.uniform_(-2.5, 2.5, generator=generator).round_()
-        _confine(tensor, frame, domain, scale=0.75 * unit)
+        # By turns: halves of powers of two, and of what is none.
+        _confine(tensor, frame, domain, scale=_TIE_STEPS[generator.initial_seed() % len(_TIE_STEPS)] * unit)
         return
     if kind is InputKind.LARGE_SCALE and math.isfinite(domain.high - domain.low):
         tensor.uniform_(domain.low, domain.high, generator=generator)

@@ -122,10 +122,13 @@ def refuse_work(evidence: WorkEvidence) -> str:
         evidence: What the worker saw of one call.
     """
     borrowed = borrowed_operations(evidence.operations) or borrowed_operations(evidence.profile.hidden)
-    if evidence.compiled_frames:
-        return "torch.compile wrote kernels for this submission."
+    if evidence.compiled:
+        return "torch.compile or Inductor wrote kernels for this submission."
     if borrowed:
-        return f"torch computed values of the output: {_listed(borrowed)}."
+        return (
+            f"torch computed values: {_listed(borrowed)}. That is left to your own kernels, even where the values "
+            "are only looked at."
+        )
     return _refuse_kernels(evidence.profile) if evidence.profile.saw_kernels else ""
 
 

@@ -19,23 +19,23 @@ from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.kind_tolerance import tolerance_on
 from gym_kernel.evaluator.numerics import Comparison, is_well_posed, output_scale
 from gym_kernel.evaluator.parameter_draw import Liberty, ParameterDraw
+from gym_kernel.evaluator.reference_source import TASKS_OWN, domains_of, execute_reference
 from gym_kernel.evaluator.roofline import Ceilings, roofline_of
 from gym_kernel.evaluator.sampling import SamplingPlan
 from gym_kernel.evaluator.steadiness import is_steady
-from gym_kernel.evaluator.stopwatch import create_stopwatch
+from gym_kernel.evaluator.stopwatch import Stopwatch, create_stopwatch
 from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.verdict import Agreement
 from gym_kernel.evaluator.work import count_work
 from gym_kernel.evaluator.worker_messages import Argument, Parameter, TensorSlot
-from gym_kernel.tasks.task import Domain, Task, TaskScale, Tolerance
+from gym_kernel.tasks.task import Task, TaskScale, Tolerance
 
 __all__ = ["Expected", "ReferenceBench"]
 
 _CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
 _WEIGHT_SEED = 20_240_229
-# What a task's code may raise: `sys.exit()` in it must not end the thread that was to answer.
-_TASKS_OWN = (Exception, SystemExit, KeyboardInterrupt)
 _COPIES = 5
+_CPU_BATCHES = 5
 _MARGIN = 3.0
 
 
@@ -74,9 +74,12 @@ class ReferenceBench:
         self.device_id = facts.id
         self._device = torch.device(facts.id)
         self._scale = TaskScale.OFFICIAL if facts.is_cuda else TaskScale.SMALL
-        self._namespace = _execute(task, task.source, self._scale)
+        self._namespace = execute_reference(task, task.source, self._scale)
         self.init_arguments: tuple[Any, ...] = tuple(self._called("get_init_inputs"))
-        namespaces = [self._namespace, *(_execute(task, source, self._scale) for source in task.alternatives)]
+        namespaces = [
+            self._namespace,
+            *(execute_reference(task, source, self._scale) for source in task.alternatives),
+        ]
         self._models = [self._construct(namespace) for namespace in namespaces]
         self._model = self._models[0]
         # Made anew: a copy of a model may go on using parts of the original.
@@ -95,7 +98,7 @@ class ReferenceBench:
         )
         self.outputs, self.output_bytes = lay_out([(tuple(t.shape), t.dtype) for t in outputs])
         self.parameters, self.parameter_bytes = self._parameters()
-        self.domains = _domains(task, tensors)
+        self.domains = domains_of(task, tensors)
         self.kinds = kinds_for(self.domains)
         self._needs_official = any(
             domain.fixed or not tensor.is_floating_point()
@@ -304,7 +307,7 @@ class ReferenceBench:
             return model(*arguments)
         except torch.OutOfMemoryError:
             raise
-        except _TASKS_OWN as error:
+        except TASKS_OWN as error:
             raise TaskError(
                 f"The reference of task {self.task.id!r} fails: {type(error).__name__}: {error}"
             ) from error
@@ -316,7 +319,7 @@ class ReferenceBench:
                 with torch.device(self._device):
                     model = namespace["Model"](*self.init_arguments)
             return model.to(self._device)
-        except _TASKS_OWN as error:
+        except TASKS_OWN as error:
             raise TaskError(
                 f"The reference of task {self.task.id!r} cannot be constructed: {type(error).__name__}: {error}"
             ) from error
@@ -329,7 +332,7 @@ class ReferenceBench:
             return list(self._namespace[name]())
         except torch.OutOfMemoryError:
             raise
-        except _TASKS_OWN as error:
+        except TASKS_OWN as error:
             raise TaskError(
                 f"{name}() of task {self.task.id!r} fails: {type(error).__name__}: {error}"
             ) from error
@@ -360,48 +363,27 @@ class ReferenceBench:
     @torch.no_grad()
     def _time_reference(self) -> Timing:
         stopwatch = create_stopwatch(self._device)
+        # Threads of a CPU that have to be woken for each operator make it a hundred times slower, for a while.
+        batches = 1 if self._facts.is_cuda else _CPU_BATCHES
         inputs = self.new_input_set()
         try:
             self.write_inputs(inputs, InputKind.OFFICIAL, seed=1)
             arguments = inputs.arguments()
-            plan = SamplingPlan.for_device(self._device)
-            spin_us = plan.spin_us
-            for _ in range(3):
-                launch_us = stopwatch.time(lambda: self._run(self._model, arguments), spin_us).launch_us
-                spin_us = max(spin_us, 2 * launch_us) if plan.spin_us else 0.0
-            samples: list[float] = []
-            while plan.wants_more(samples):
-                timed = stopwatch.time(lambda: self._run(self._model, arguments), spin_us)
-                samples.append(timed.elapsed_us)
-            return Timing(tuple(samples))
+            return min((self._timed(stopwatch, arguments) for _ in range(batches)), key=lambda t: t.median_us)
         finally:
             self.arenas.release(inputs.arena)
 
-
-def _execute(task: Task, source: str, scale: TaskScale) -> dict[str, Any]:
-    namespace: dict[str, Any] = {"__name__": f"reference_{task.id}"}
-    try:
-        exec(compile(source, f"<reference of {task.id}>", "exec"), namespace)
-    except _TASKS_OWN as error:
-        raise TaskError(
-            f"The reference module of task {task.id!r} does not run: {type(error).__name__}: {error}"
-        ) from error
-    for name in ("Model", "get_inputs", "get_init_inputs"):
-        if name not in namespace:
-            raise TaskError(f"The reference module of task {task.id!r} must define {name}.")
-    namespace.update(task.sizes_at(scale))
-    return namespace
-
-
-def _domains(task: Task, tensors: Sequence[torch.Tensor]) -> tuple[Domain, ...]:
-    if not task.domains:
-        return tuple(Domain(fixed=not tensor.is_floating_point()) for tensor in tensors)
-    if len(task.domains) != len(tensors):
-        raise TaskError(
-            f"Task {task.id!r} declares {len(task.domains)} domains, but get_inputs returns {len(tensors)} "
-            "tensors; declare one domain for each."
-        )
-    return task.domains
+    def _timed(self, stopwatch: Stopwatch, arguments: list[Any]) -> Timing:
+        plan = SamplingPlan.for_device(self._device)
+        spin_us = plan.spin_us
+        for _ in range(3):
+            launch_us = stopwatch.time(lambda: self._run(self._model, arguments), spin_us).launch_us
+            spin_us = max(spin_us, 2 * launch_us) if plan.spin_us else 0.0
+        samples: list[float] = []
+        while plan.wants_more(samples):
+            timed = stopwatch.time(lambda: self._run(self._model, arguments), spin_us)
+            samples.append(timed.elapsed_us)
+        return Timing(tuple(samples))
 
 
 def _flatten(result: Any) -> list[torch.Tensor]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 import warnings
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ _CLASS = "ModelNew"
 _EVALUATOR = "gym_kernel"
 _FORWARDS = {"forward", "__call__"}
 _SHOWN_CHARS = 160
+# A line that begins like one of a module: prose has none.
+_PYTHON = re.compile(r"^\s*(?:import \w|from \w+(?:\.\w+)* import|class \w|def \w|@\w|\w+ *=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,12 @@ def _syntax_finding(error: SyntaxError, code: str) -> SourceFinding:
     lines = code.splitlines()
     shown = (error.text or (lines[line - 1] if line <= len(lines) else "")).strip()[:_SHOWN_CHARS]
     quoted = f": `{shown}`" if shown else ""
-    return SourceFinding(line, f"{type(error).__name__}: {error.msg}{quoted}")
+    hint = (
+        ""
+        if _PYTHON.search(code)
+        else ". There is no module here: give the whole of it in one ```python block"
+    )
+    return SourceFinding(line, f"{type(error).__name__}: {error.msg}{quoted}{hint}")
 
 
 def _unreadable(error: Exception, code: str) -> SourceFinding:
@@ -92,7 +100,13 @@ def _unreadable(error: Exception, code: str) -> SourceFinding:
 
 
 def _missing_class(tree: ast.Module) -> Iterator[SourceFinding]:
-    if not any(_CLASS in _names_bound(statement) for statement in _module_statements(tree.body)):
+    statements = list(_module_statements(tree.body))
+    if any(_CLASS in _names_bound(statement) for statement in statements):
+        return
+    model = next((s for s in statements if isinstance(s, ast.ClassDef) and s.name == "Model"), None)
+    if model is not None:
+        yield SourceFinding(model.lineno, f"There is no class {_CLASS}; name this one {_CLASS}.")
+    else:
         yield SourceFinding(
             1,
             f"There is no class {_CLASS}. Define `class {_CLASS}(torch.nn.Module)` at module level, with the "

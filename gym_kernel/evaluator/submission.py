@@ -10,7 +10,13 @@ from gym_kernel.tasks.task import Task
 
 __all__ = ["Submission", "extract_code"]
 
-_FENCE_OPEN = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[^`]*$")
+_FENCE_OPEN = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})\s*(?P<language>[^\s`]*)[^`]*$")
+_NO_MODULE = frozenset(
+    (
+        "bash console csv diff html ini json log markdown md output plaintext powershell sh shell text toml txt yaml "
+        "yml zsh"
+    ).split()
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Submission:
 def extract_code(reply: str) -> str:
     """Take the code out of a reply: its last fenced block, else the whole text.
 
+    Blocks that say that they hold something else (``bash``, ``text``, ``json`` and the like) are passed over where
+    there is another: chat models like to end with a command to install or run something.
     A last fence that is never closed runs to the end of the text, as a reply that was cut short
     leaves it. Fences follow CommonMark: three or more backticks or tildes, closed by at least as
     many of the same kind.
@@ -43,6 +51,8 @@ def extract_code(reply: str) -> str:
     """
     reply = reply.removeprefix("\ufeff")
     blocks: list[str] = []
+    others: list[str] = []
+    found = blocks
     fence = ""
     body: list[str] = []
     # Not splitlines(): a form feed or a line separator inside a string literal is no end of line.
@@ -51,13 +61,14 @@ def extract_code(reply: str) -> str:
             opened = _FENCE_OPEN.match(line)
             if opened:
                 fence, body = opened["fence"], []
+                found = others if opened["language"].lower() in _NO_MODULE else blocks
             continue
         stripped = line.strip()
         if stripped and set(stripped) == {fence[0]} and len(stripped) >= len(fence):
-            blocks.append("\n".join(body))
+            found.append("\n".join(body))
             fence = ""
         else:
             body.append(line)
     if fence and any(line.strip() for line in body):
-        blocks.append("\n".join(body))
-    return blocks[-1] if blocks else reply
+        found.append("\n".join(body))
+    return (blocks or others or [reply])[-1]

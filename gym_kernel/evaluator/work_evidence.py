@@ -40,6 +40,9 @@ _CONVERSIONS = {
     torch.Tensor.numpy: "Tensor.numpy",
     torch.Tensor.__array__: "Tensor.__array__",
     torch.Tensor.tolist: "Tensor.tolist",
+    torch.Tensor.apply_: "Tensor.apply_",
+    torch.Tensor.map_: "Tensor.map_",
+    torch.Tensor.map2_: "Tensor.map2_",
 }
 # Fewer elements than this in a call are sizes and the like, not the values that are asked for.
 _LARGE_ELEMENTS = 1024
@@ -105,7 +108,7 @@ class Witness:
             stored_elements=0 if self._journal is None else self._journal.decided,
             own_elements=own_elements,
             zero_elements=zero_elements,
-            compiled_frames=_compiled_frames(),
+            compiled=_compiled(),
             profile=_profile(profiler, operations, on_gpu=self._on_gpu and profiled),
         )
 
@@ -254,10 +257,11 @@ def _compiled_by_triton() -> tuple[str, ...]:
     return tuple(sorted({path.stem for path in cache.glob("*/*.cubin")}))[:_MOST_NAMES]
 
 
-def _compiled_frames() -> int:
-    """How many functions torch.compile has compiled in this process."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    return 0 if dynamo is None else int(dynamo.counters["frames"]["ok"])
+def _compiled() -> int:
+    """How many functions torch.compile has compiled in this process, and kernels Inductor, which works without it."""
+    dynamo, inductor = sys.modules.get("torch._dynamo.utils"), sys.modules.get("torch._inductor.metrics")
+    frames = 0 if dynamo is None else int(dynamo.counters["frames"]["ok"])
+    return frames + (0 if inductor is None else int(inductor.generated_kernel_count))
 
 
 def own_libraries(scratch: Path) -> int:

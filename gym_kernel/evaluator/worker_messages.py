@@ -216,7 +216,7 @@ class WorkEvidence(_Frame, frozen=True):
         stored_elements: Elements that kernels decided about in Triton's interpreter, anywhere, masked ones too.
         own_elements: Elements of the outputs that are not zero and hold what those kernels stored.
         zero_elements: Elements of the outputs that are zero; counted in host memory only.
-        compiled_frames: Functions that torch.compile has compiled so far.
+        compiled: Functions that torch.compile, and kernels that Inductor has compiled so far.
         profile: What the profiler saw.
     """
 
@@ -226,7 +226,7 @@ class WorkEvidence(_Frame, frozen=True):
     stored_elements: int = 0
     own_elements: int = 0
     zero_elements: int = 0
-    compiled_frames: int = 0
+    compiled: int = 0
     profile: Profile = Profile()
 
 
