@@ -21,8 +21,8 @@ BINS = 64
 class Model(nn.Module):
     """Share of a row's values in each of 64 bins of width 1/16 over [-2, 2); values beyond count in the end bins.
 
-    A value on the edge of two bins belongs to the upper one. All edges are exact in floating point, and so is ``16 * x``;
-    ``x + 2`` is not, and moves values just below an edge across it.
+    A value on the edge of two bins belongs to the upper one. All edges are exact in floating point, and so is
+    ``16 * x``; ``x + 2`` is not, and moves values just below an edge across it.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
