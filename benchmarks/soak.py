@@ -170,9 +170,9 @@ def jobs(kind: str, count: int, rng: random.Random, tasks: set[str]) -> list[Job
 class Envs:
     """A few environments, each used by one thread at a time."""
 
-    def __init__(self, count: int, device: str) -> None:
+    def __init__(self, count: int, device: str, timeout_s: float) -> None:
         self._idle = [
-            gymnasium.make("gym_kernel:KernelEnv-v0", tasks="pilot", device=device, timeout_s=TIMEOUT_S)
+            gymnasium.make("gym_kernel:KernelEnv-v0", tasks="pilot", device=device, timeout_s=timeout_s)
             for _ in range(count)
         ]
         self._all = list(self._idle)
@@ -227,6 +227,12 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=300)
     parser.add_argument("--envs", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT_S,
+        help="seconds for one submission; those that hang hold the device",
+    )
     parser.add_argument("--tasks", nargs="*", default=[task.id for task in load("pilot")])
     parser.add_argument(
         "--limit", type=float, default=math.inf, help="seconds from the start after which none is begun"
@@ -236,7 +242,7 @@ def main() -> None:
     deadline = time.monotonic() + options.limit
     tempfile.tempdir = tempfile.mkdtemp(prefix="soak-")
     os.environ["TMPDIR"] = tempfile.tempdir
-    envs = Envs(options.envs, options.device)
+    envs = Envs(options.envs, options.device, options.timeout)
     keeper = Evaluator(EvaluatorConfig(device=options.device))
     done: list[Done] = []
     try:
