@@ -34,7 +34,7 @@ class Judges:
 
     def __init__(self, device: str) -> None:
         self._device = device
-        self._tasks = [with_rows(task.id, ROWS) for task in load("pilot")]
+        self._tasks = [*(with_rows(task.id, ROWS) for task in load("pilot")), *load("core")]
         self._envs: dict[float, gymnasium.Env[Any, Any]] = {}
 
     def accept(self, module: Module) -> None:
