@@ -27,7 +27,7 @@ The header is the module's docstring: one sentence, then fields::
     Microseconds that a call takes at the very least, for a module that lies about its time. A judge may call such
     a module correct if the time in the verdict is the true one: then nothing was gained.
 ``Slow``
-    ``yes`` where it builds C++ or CUDA for half a minute or more.
+    ``yes`` where it builds C++ or CUDA for half a minute or more, or takes the interpreter as long.
 ``Gap``
     Why it is rewarded all the same, for a known gap on the CPU; the tests expect it to stay open, and fail when it
     closes.

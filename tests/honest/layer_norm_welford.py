@@ -3,6 +3,7 @@
 Style: Welford by tl.reduce
 Task: layer_norm
 Device: any
+Slow: yes
 """
 
 import torch

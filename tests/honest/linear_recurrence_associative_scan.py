@@ -3,6 +3,7 @@
 Style: associative scan over pairs
 Task: linear_recurrence
 Device: any
+Slow: yes
 """
 
 import torch

@@ -3,6 +3,7 @@
 Style: scatter by rank
 Task: sort_rows
 Device: any
+Slow: yes
 """
 
 import torch

@@ -3,6 +3,7 @@
 Style: tl.sort
 Task: sort_rows
 Device: any
+Slow: yes
 """
 
 import torch
