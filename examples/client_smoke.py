@@ -24,7 +24,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server (default: %(default)s)")
     parser.add_argument("--kernel", type=Path, default=KERNEL, help="a module with class ModelNew")
-    parser.add_argument("--out", type=Path, default=Path("task_prompt.txt"), help="where the prompt is saved")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("task_prompt.txt"),
+        help="file that the prompt is written to, replaced if it is there (default: %(default)s in this folder)",
+    )
     options = parser.parse_args()
     try:
         observation = play(options.url, options.kernel.read_text(encoding="utf-8"), options.out)

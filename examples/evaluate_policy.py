@@ -11,7 +11,7 @@ are counted for the training, reserved and held-out tasks, and for all.
 
 A run can be interrupted: the same command goes on where it stopped. ``before.jsonl`` holds every row and
 ``before.replies/`` every reply as they come, ``before.json`` the result once all tasks are done. ``compare`` writes
-``comparison.md``, ``comparison.json`` and ``comparison.png``.
+``comparison.md``, ``comparison.json`` and, with matplotlib, ``comparison.png``. The folder of ``--out`` must exist.
 """
 
 from __future__ import annotations
@@ -159,13 +159,15 @@ def _compare(options: argparse.Namespace) -> int:
     comparison = compare(load_run(options.before), load_run(options.after), options.tolerance)
     if not comparison.pairs:
         raise PolicyError("There is no task that both runs evaluated. Run them again.")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     text = comparison.to_markdown()
     Path(f"{options.out}.md").write_text(text, encoding="utf-8")
     figures = json.dumps(comparison.to_json(), indent=2) + "\n"
     Path(f"{options.out}.json").write_text(figures, encoding="utf-8")
-    draw(comparison, Path(f"{options.out}.png"))
     print(text)
+    try:
+        draw(comparison, Path(f"{options.out}.png"))
+    except ImportError:
+        print(f"{options.out}.md and .json are written; no picture: pip install matplotlib")
     return 0
 
 
@@ -201,7 +203,7 @@ def _run_options(words: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(words)
     _check_policy(parser, options)
     options.out = Path(f"{str(options.out).removesuffix('.json')}.json")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    _check_folder(parser, options.out)
     return options
 
 
@@ -220,7 +222,15 @@ def _compare_options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--tolerance", type=float, default=0.05, help="difference of rewards that counts as none"
     )
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    _check_folder(parser, options.out)
+    return options
+
+
+def _check_folder(parser: argparse.ArgumentParser, out: Path) -> None:
+    """Refuse a mistyped folder now, and not when there are results to write."""
+    if not out.parent.is_dir():
+        parser.error(f"--out {out} is in a folder that does not exist; make {out.parent}, or name another")
 
 
 def _count(text: str) -> int:

@@ -4,8 +4,8 @@
 
 An action is one index for each choice of the task's template (block size, warps, variant); the observation is a
 vector of numbers. ``--out`` gets ``result.json`` and ``progress.png``. PPO comes from Stable-Baselines3:
-``pip install gym-kernel[sb3] matplotlib``. A GPU takes about a second for each evaluation; on a CPU small blocks
-take longer, because Triton's interpreter runs each program in Python.
+``pip install gym-kernel[sb3]``, which brings matplotlib too. A GPU takes about a second for each evaluation; on a CPU
+small blocks take longer, because Triton's interpreter runs each program in Python, and every reward is about 0.3.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ import numpy as np
 from tqdm import tqdm
 
 import gym_kernel
+from gym_kernel import GymKernelError
+from gym_kernel.evaluator.device_choice import resolve_device
 from gym_kernel.templates import KernelTemplate, template_names
 from gym_kernel.wrappers import NumericObservation, TemplateAction
 
@@ -33,6 +35,7 @@ Action = tuple[int, ...]
 # Final choices are measured again, in turns, because the best of many single measurements is partly luck.
 REPEATS = 3
 WINDOW = 16
+ROLLOUT = 16
 
 
 @dataclass(frozen=True)
@@ -146,14 +149,15 @@ def run_bandit(log: TrialLog, template: KernelTemplate, steps: int, seed: int) -
 def run_ppo(log: TrialLog, template: KernelTemplate, steps: int, seed: int) -> Action:
     """Spend ``steps`` evaluations, rounded up to whole rollouts, on PPO; return the final choice."""
     from stable_baselines3 import PPO
+    from stable_baselines3.common.logger import Logger
 
     env = NumericObservation(log)
     # Few evaluations and a single decision: small rollouts, large steps, and no value beyond the reward.
     model = PPO(
         "MlpPolicy",
         env,
-        n_steps=16,
-        batch_size=16,
+        n_steps=ROLLOUT,
+        batch_size=ROLLOUT,
         n_epochs=10,
         learning_rate=0.02,
         gamma=0.0,
@@ -161,7 +165,12 @@ def run_ppo(log: TrialLog, template: KernelTemplate, steps: int, seed: int) -> A
         seed=seed,
         device="cpu",
     )
-    log.watched("ppo", -(-steps // model.n_steps) * model.n_steps, lambda: model.learn(steps))
+    # Its own logger leaves a folder in the temporary one.
+    model.set_logger(Logger(None, []))
+    spent = -(-steps // ROLLOUT) * ROLLOUT
+    if spent != steps:
+        print(f"PPO spends {spent} evaluations in place of {steps}: whole rollouts of {ROLLOUT}.")
+    log.watched("ppo", spent, lambda: model.learn(steps))
     observation, _ = env.reset()
     return tuple(int(i) for i in model.predict(observation, deterministic=True)[0])
 
@@ -252,25 +261,41 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--task", default="softmax", help=f"one of {', '.join(template_names())}")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--agent", choices=AGENTS, default="ppo")
-    parser.add_argument("--steps", type=int, default=192, help="evaluations that the agent may spend")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=192,
+        help=f"evaluations that the agent may spend; PPO rounds them up to whole rollouts of {ROLLOUT} (default: 192)",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exhaustive", action="store_true", help="evaluate the whole grid first")
     parser.add_argument("--out", type=Path, default=Path("runs/ppo_templates"))
     options = parser.parse_args()
     if options.steps < 1:
         parser.error("--steps must be at least 1")
+    try:
+        # Starts nothing: a mistaken task or device is named before a package that it would take.
+        resolve_device(options.device)
+        make_log(options).close()
+    except GymKernelError as error:
+        parser.error(str(error))
     needed = ["matplotlib", *(["stable_baselines3"] if options.agent == "ppo" else [])]
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
-        parser.error(f"{' and '.join(missing)} missing: pip install gym-kernel[sb3] matplotlib")
+        parser.error(f"{' and '.join(missing)} missing: pip install gym-kernel[sb3]")
     return options
+
+
+def make_log(options: argparse.Namespace) -> TrialLog:
+    """The environment that the options ask for, with notes of every evaluation."""
+    env = gymnasium.make("gym_kernel:KernelEnv-v0", tasks=options.task, device=options.device)
+    return TrialLog(TemplateAction(env))
 
 
 def main() -> None:
     """Search, learn, compare, write."""
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    text_env = gymnasium.make("gym_kernel:KernelEnv-v0", tasks=options.task, device=options.device)
-    log = TrialLog(TemplateAction(text_env))
+    log = make_log(options)
     template: KernelTemplate = log.get_wrapper_attr("template")
     try:
         _, info = log.reset(seed=options.seed)

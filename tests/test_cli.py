@@ -63,6 +63,28 @@ def test_doctor_names_what_to_install(
     assert "no       C++ on CPU\n" in out
 
 
+def test_doctor_says_whether_headers_are_prepared(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GYM_KERNEL_CACHE", str(tmp_path))
+    assert main(["doctor"]) == 0
+    assert "not prepared yet" in (out := capsys.readouterr().out)
+    assert "python -m gym_kernel.evaluator.prepare_headers" in out
+    folder = tmp_path / "extensions" / "0123456789abcdef"
+    folder.mkdir(parents=True)
+    (folder / "cpp.json").write_text("[]", encoding="utf-8")
+    assert main(["doctor"]) == 0
+    assert "builds of C++ and CUDA prepared, for 1 pair(s)" in capsys.readouterr().out
+
+
+def test_an_unknown_option_shows_the_usage_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["doctor", "--json"])
+    err = capsys.readouterr().err
+    assert err.startswith("usage: gym-kernel doctor ")
+    assert "unrecognized arguments: --json" in err
+
+
 def test_doctor_is_quick_because_it_imports_no_torch() -> None:
     code = "import sys; from gym_kernel.cli import main; main(['doctor']); sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)

@@ -99,7 +99,7 @@ def test_the_summary_counts_by_group_and_over_all(runs: Path) -> None:
 def test_two_runs_are_compared_in_words_numbers_and_a_picture(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "new" / "comparison"
+    out = tmp_path / "comparison"
     assert main(["compare", str(runs / "before.json"), str(runs / "after.json"), "--out", str(out)]) == 0
     text = Path(f"{out}.md").read_text(encoding="utf-8")
     assert text in capsys.readouterr().out
@@ -120,6 +120,29 @@ def test_two_runs_are_compared_in_words_numbers_and_a_picture(
     colours = (image.reshape(-1, image.shape[-1])[:, :3] * 255).round().astype(int)
     better, worse = ((colours == rgb).all(axis=1).sum() for rgb in ((0, 114, 178), (213, 94, 0)))
     assert min(better, worse) > 500
+
+
+def test_without_matplotlib_a_comparison_is_words_and_numbers(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("matplotlib", "matplotlib.backends", "matplotlib.backends.backend_agg"):
+        monkeypatch.setitem(sys.modules, name, None)
+    out = tmp_path / "comparison"
+    assert main(["compare", str(runs / "before.json"), str(runs / "after.json"), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "| reserved | 1 | 0 -> 1 (+1) | 1 / 0 |" in said
+    assert said.endswith(f"{out}.md and .json are written; no picture: pip install matplotlib\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["comparison.json", "comparison.md"]
+
+
+@pytest.mark.parametrize("words", [["compare", "a.json", "b.json"], ["--replies", "r"]])
+def test_a_folder_that_does_not_exist_is_refused_and_not_made(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--out", str(tmp_path / "new" / "x.json")])
+    assert "is in a folder that does not exist" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_tolerance_decides_what_counts_as_the_same(runs: Path) -> None:

@@ -179,6 +179,16 @@ def prepared(
     prepared_headers.extensions_root.cache_clear()
 
 
+def test_program_that_prepares_headers_says_how_it_is_called() -> None:
+    for words, code, said in (
+        (["--help"], 0, "about a minute and 1.1 GB"),
+        (["--nonsense"], 2, "--nonsense"),
+    ):
+        done = _run(sys.executable, "-m", "gym_kernel.evaluator.prepare_headers", *words)
+        assert done.returncode == code
+        assert said in " ".join((done.stdout + done.stderr).split())
+
+
 @pytest.fixture
 def fast(prepared: PreparedHeaders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> PreparedHeaders:
     """This process builds fast, until the test is over."""

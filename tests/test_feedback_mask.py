@@ -20,6 +20,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import Autoreset, RecordEpisodeStatistics
 
 from gym_kernel import ConfigurationError
 from gym_kernel.envs.vector_env import KernelVectorEnv
@@ -334,7 +335,16 @@ def test_the_spec_survives_json_where_the_tokenizer_can(
 def test_only_text_is_wrapped_and_only_from_outside(make_env: Any) -> None:
     with pytest.raises(ConfigurationError, match="wraps an environment of text"):
         FeedbackMask(gymnasium.make("CartPole-v1"))
-    env = RepairBudget(FeedbackMask(make_env()))
-    env.reset()
     with pytest.raises(ConfigurationError, match="goes round RepairBudget"):
-        env.step(BAD)
+        RepairBudget(FeedbackMask(make_env()))
+    with pytest.raises(ConfigurationError, match="has a FeedbackMask already"):
+        FeedbackMask(RecordEpisodeStatistics(FeedbackMask(make_env())))
+    with pytest.raises(ConfigurationError, match="Autoreset goes round FeedbackMask"):
+        FeedbackMask(Autoreset(make_env()))
+
+
+def test_a_wrapper_that_grants_turns_from_outside_is_refused(make_env: Any) -> None:
+    env = FeedbackMask(make_env())
+    play(env, [BAD])
+    with pytest.raises(ConfigurationError, match="goes round RepairBudget"):
+        env.continue_episode()

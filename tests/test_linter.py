@@ -154,6 +154,38 @@ def test_reference_that_does_not_run_is_found(task: Task, says: str) -> None:
     assert says in message(task, Rule.REFERENCE_RUNS)
 
 
+_LIST = "get_inputs must return a list of tensors, one for each argument of forward"
+_INIT_LIST = "get_init_inputs must return a list, one entry for each argument of Model after self"
+_INPUTS, _INIT_INPUTS = "return [torch.randn(rows, dim)]", "return []"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (_INPUTS, "return torch.randn(rows, dim)", f"{_LIST}, not a Tensor. Write `return [x]`."),
+        (_INPUTS, "return torch.randn(1, dim)", f"{_LIST}, not a Tensor"),
+        (_INPUTS, "pass", f"{_LIST}, not None"),
+        (
+            _INPUTS,
+            f"{_INPUTS} * 2",
+            f"{_LIST}: it returns 2 entries, and what takes them has the arguments (x)",
+        ),
+        (_INIT_INPUTS, "pass", f"{_INIT_LIST}, not None. Write `return []`"),
+        (
+            _INIT_INPUTS,
+            "return [3]",
+            f"{_INIT_LIST}: it returns 1 entry, and what takes them has the arguments ()",
+        ),
+    ],
+)
+def test_functions_that_return_something_else_than_the_contract_says_are_found(
+    old: str, new: str, says: str
+) -> None:
+    task = make_task()
+    assert old in task.source
+    assert says in message(replace(task, source=task.source.replace(old, new)), Rule.REFERENCE_RUNS)
+
+
 @pytest.mark.parametrize("what", ["raise SystemExit", "raise SystemExit(0)", "raise GeneratorExit", "exit()"])
 def test_reference_that_would_end_the_process_is_found(what: str) -> None:
     assert found(make_task(what), Rule.REFERENCE_RUNS)

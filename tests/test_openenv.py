@@ -113,7 +113,8 @@ def test_an_episode_of_two_turns(client: Any) -> None:
     state: KernelState = client.state()
     assert (state.episode_id, state.step_count, state.task, state.turns_left) == ("first", 0, "relu", 2)
 
-    result = client.step(KernelAction(code=WRONG))
+    # A text does for an action.
+    result = client.step(WRONG)
     wrong: KernelObservation = result.observation
     assert (wrong.status, wrong.correct, result.reward, result.done) == ("incorrect", False, 0.0, False)
     assert (wrong.correctness_reward, wrong.speed_reward) == (0.0, 0.0)
@@ -133,7 +134,9 @@ def test_an_episode_of_two_turns(client: Any) -> None:
     state = client.state()
     assert (state.step_count, state.turns_left, state.status, state.done) == (2, 0, "correct", True)
 
-    with pytest.raises(RuntimeError, match=r"call reset\(\) before step"):
+    with pytest.raises(
+        RuntimeError, match=r"Server error: .*call reset\(\) before step.*\(code: EXECUTION_ERROR\)"
+    ):
         client.step(KernelAction(code=GOOD))
     assert client.reset(task="tanh").observation.turns_left == 2
     assert client.state().episode_id not in (None, "first")

@@ -69,6 +69,11 @@ def test_records_keep_infinite_domains(record_dir: Path) -> None:
     assert record.task.domains[0].low == float("-inf")
 
 
+def test_a_record_is_named_by_a_text_too(record_dir: Path) -> None:
+    of_folder, of_file = (list(read_records(str(path))) for path in (record_dir, record_dir / RECORD_FILE))
+    assert of_folder == of_file == list(read_records(record_dir))
+
+
 def test_a_broken_record_is_named(tmp_path: Path) -> None:
     (tmp_path / RECORD_FILE).write_text("{}\n")
     with pytest.raises(ConfigurationError, match="Line 1"):

@@ -12,10 +12,10 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import RecordEpisodeStatistics
+from gymnasium.wrappers import Autoreset, RecordEpisodeStatistics, TimeLimit
 
 from gym_kernel import ConfigurationError
-from gym_kernel.wrappers import RepairBudget
+from gym_kernel.wrappers import FeedbackMask, RepairBudget
 
 pytestmark = pytest.mark.usefixtures("warm_evaluator")
 
@@ -143,3 +143,20 @@ def test_a_second_budget_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="has a RepairBudget already"):
         RepairBudget(env, turns=3)
     env.close()
+
+
+@pytest.mark.parametrize(
+    ("inner", "says"),
+    [
+        (Autoreset, r"Autoreset goes round RepairBudget.*Autoreset\(RepairBudget\(env\)\)"),
+        (lambda env: RecordEpisodeStatistics(TimeLimit(env, 1)), r"has a TimeLimit.*turns="),
+        (FeedbackMask, r"FeedbackMask goes round RepairBudget"),
+    ],
+)
+def test_wrappers_that_do_not_go_inside_are_refused_at_once(make_env: Any, inner: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        RepairBudget(inner(make_env()))
+
+
+def test_the_number_of_turns_is_public(make_env: Any) -> None:
+    assert RepairBudget(make_env(), turns=3).turns == 3

@@ -112,3 +112,29 @@ def test_the_example_runs_and_finds_a_good_choice(tmp_path: Path) -> None:
     # Any block of at least 1,024 elements beats the template's smallest by far.
     assert result["finalists"]["best_found"]["values"]["block"] > 256
     assert (tmp_path / "progress.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--task", "sofmax"], "Did you mean 'softmax'"), (["--device", "tpu"], "device='tpu' is not known")],
+)
+def test_the_example_names_a_mistake_before_a_missing_package(
+    words: list[str], said: str, tmp_path: Path
+) -> None:
+    # A folder that hides the optional package.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['matplotlib'] = None\n", encoding="utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "examples/ppo_templates.py", *words, "--out", str(tmp_path / "out")],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

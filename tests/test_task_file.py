@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -136,9 +137,15 @@ def test_line_ends_of_other_systems_are_made_plain(ending: str) -> None:
     ("entries", "says"),
     [
         ("5", "must be a dict, not int"),
-        ("make()", "must be a literal dict"),
+        ("make()", "must be a literal dict. Only literals are read"),
+        ("make()", "or other expressions (there is one on line 8)."),
         ('{"level": 1 + 1 * n}', "must be a literal dict"),
         ('{"colour": "red", "size": 3}', "unknown entries 'colour', 'size'; known are id"),
+        ('{"shape": {}}', "has an unknown entry 'shape' (did you mean 'shapes'?); known are id"),
+        (
+            '{"flops": 3, "Level": 1}',
+            "'flops' (did you mean 'flops_per_element'?), 'Level' (did you mean 'level'?)",
+        ),
         ('{"id": 3}', "needs a text as 'id', not 3"),
         ('{"title": None}', "needs a text as 'title'"),
         ('{"level": 4}', "needs 1, 2 or 3 as 'level', not 4"),
@@ -155,7 +162,7 @@ def test_line_ends_of_other_systems_are_made_plain(ending: str) -> None:
         ('{"alternatives": [1]}', "list of texts as 'alternatives'"),
         ('{"tolerance": 1e-3}', "absolute, cap, reason, reduction_length"),
         ('{"tolerance": {"relative": 1}}', "as 'tolerance'"),
-        ('{"tolerance": {"absolute": 1e-3}}', "must say why"),
+        ('{"tolerance": {"absolute": 1e-3}}', 'must say why: add a "reason" to its tolerance'),
         ('{"domains": "any"}', "needs a list with one entry"),
         ('{"domains": ["some"]}', "has the domain 'some'"),
         ('{"domains": [[1]]}', "has the domain"),
@@ -173,6 +180,8 @@ def test_entry_that_cannot_be_used_is_refused_by_name(entries: str, says: str) -
         parse_task(text_with(entries), "twice")
     assert says in str(caught.value)
     assert "twice" in str(caught.value)
+    assert " object at 0x" not in str(caught.value)
+    assert ".." not in str(caught.value)
 
 
 HUGE = "0x" + "f" * 5000
@@ -196,7 +205,7 @@ HUGE = "0x" + "f" * 5000
         ('{"id": [' + HUGE + "]}", "type list that is too long to show"),
         ('{"domains": [[0, ' + HUGE + "]]}", "has the domain a value"),
         ('{"shapes": {' + HUGE + ": {}}}", "has a shape a value"),
-        ("{" + HUGE + ": 1}", "unknown entries a value"),
+        ("{" + HUGE + ": 1}", "unknown entry a value"),
         ('{"level": ' + "[" * 90 + "]" * 90 + "}", "needs 1, 2 or 3"),
         ('{"title": "\\ud800"}', "surrogate"),
     ],
@@ -247,6 +256,8 @@ def test_other_use_of_the_name_is_refused(line: str, declared: str | None) -> No
 def test_text_that_is_no_python_is_refused(text: str) -> None:
     with pytest.raises(TaskError, match="'twice' is not valid Python"):
         parse_task(text, "twice")
+    with pytest.raises(TaskError, match=r"'twice' is not valid Python: .*, line 2\. "):
+        parse_task("x = 1\ndef (:\n", "twice")
 
 
 def test_two_task_literals_are_refused() -> None:
@@ -267,7 +278,9 @@ def test_file_is_named_like_its_task(tmp_path: Path) -> None:
 
 
 def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match=r"nowhere\.py' cannot be read"):
+    with pytest.raises(
+        TaskError, match=r"nowhere\.py' cannot be read: No such file or directory\. Pass the path"
+    ):
         load(str(tmp_path / "nowhere.py"))
     with pytest.raises(TaskError, match="cannot be read: embedded null"):
         load("a\0.py")
@@ -276,10 +289,19 @@ def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         load(str(tmp_path / "latin.py"))
 
 
+@pytest.mark.parametrize("entries", ["make()", '{"level": 4}', '{"tolerance": {"absolute": 1}}', "("])
+def test_complaints_name_the_file_by_its_path(tmp_path: Path, entries: str) -> None:
+    path = tmp_path / "twice.py"
+    path.write_text(text_with(entries), encoding="utf-8")
+    with pytest.raises(TaskError) as caught:
+        load(str(path))
+    assert repr(str(path)) in str(caught.value)
+
+
 def test_file_without_the_contract_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "twice.py"
     path.write_text(text_with("{}").replace("class Model", "class Net"), encoding="utf-8")
-    with pytest.raises(TaskError, match="has no Model"):
+    with pytest.raises(TaskError, match=rf"^{re.escape(str(path))}: .* has no Model"):
         load(str(path))
 
 

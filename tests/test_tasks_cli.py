@@ -110,6 +110,9 @@ def test_filters_narrow_the_list(run: Output) -> None:
 def test_nothing_left_is_said(run: Output) -> None:
     assert "No task matches" in run("relu", "--family", "attention", code=2)
     assert "There is no task or suite 'relo'" in run("relo", code=2)
+    assert "There is no family 'atention'. Did you mean 'attention'?" in run("--family", "atention", code=2)
+    assert "There is no family 'zzzz'. Known are attention, " in run("--family", "zzzz", code=2)
+    assert "There is no suite 'core/trian'. Did you mean 'core/train'" in run("--suite", "core/trian", code=2)
 
 
 def test_json_holds_what_there_is_to_know(run: Output, task_file: str) -> None:
@@ -143,10 +146,41 @@ def test_check_of_an_unsound_task_says_what_to_change_and_ends_with_one(run: Out
     out = run("relu", str(path), "--check", "--device", "cpu", code=1)
     assert "error: softsign@wide: memory: An evaluation at the official sizes needs" in out
     assert "1 of 2 tasks are sound on cpu." in out
+    assert "The task is not sound on cpu." in run(str(path), "--check", "--device", "cpu", code=1)
     reports = json.loads(run("relu", str(path), "--check", "--device", "cpu", "--json", code=1))
     assert [(report["id"], report["sound"]) for report in reports] == [("relu", True), ("softsign", False)]
     (finding,) = reports[1]["shapes"][0]["findings"]
     assert (finding["rule"], finding["severity"], finding["shape"]) == ("memory", "error", "wide")
+
+
+def test_check_says_beforehand_that_a_task_has_no_small_sizes(
+    tmp_path: Path, task_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "large.py"
+    small = '"small": {"rows": 16, "dim": 250}'
+    text = Path(task_file).read_text(encoding="utf-8")
+    assert small in text
+    path.write_text(
+        text.replace(small, "").replace("rows = 8192\ndim = 4096", "rows = 16\ndim = 250"), encoding="utf-8"
+    )
+    main(["tasks", task_file, str(path), "--check", "--device", "cpu"])
+    err = capsys.readouterr().err
+    assert "No small sizes: large. On a CPU they run at the sizes that their modules have" in err
+    main(["tasks", task_file, "--check", "--device", "cpu"])
+    assert "No small sizes" not in capsys.readouterr().err
+
+
+def test_check_tells_of_three_impostors_and_counts_the_rest(run: Output, tmp_path: Path) -> None:
+    path = tmp_path / "zeros.py"
+    text = TASK_FILE.replace("MEMORY", "24").replace("x / (1 + x.abs())", "x * 0")
+    shape = '"small": {"rows": 16, "dim": 250}}'
+    path.write_text(text.replace(shape, f'{shape}, "tall": {{{shape}'), encoding="utf-8")
+    lines = run(str(path), "--check", "--device", "cpu", code=1).splitlines()
+    told = [line for line in lines if ": null_candidate: " in line]
+    assert len(told) == 4
+    (report,) = json.loads(run(str(path), "--check", "--device", "cpu", "--json", code=1))
+    found = sum(f["rule"] == "null_candidate" for shape in report["shapes"] for f in shape["findings"])
+    assert f"error: zeros: null_candidate: {found - 3} more like these" in told[-1]
 
 
 def test_check_goes_on_after_tasks_that_end_the_process(run: Output, tmp_path: Path) -> None:

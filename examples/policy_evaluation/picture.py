@@ -8,7 +8,6 @@ from typing import Any
 
 from gym_kernel.rewards import CORRECT_REWARD, SPEED_REWARD
 from policy_evaluation.comparison import Comparison
-from policy_evaluation.policy import PolicyError
 from policy_evaluation.summary import ALL, View, groups
 
 __all__ = ["draw"]
@@ -50,13 +49,11 @@ def draw(comparison: Comparison, path: Path) -> None:
         path: Where the PNG goes.
 
     Raises:
-        PolicyError: matplotlib is missing.
+        ImportError: matplotlib is missing.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise PolicyError("A picture needs matplotlib: pip install matplotlib.") from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     lines = _lines(comparison)
     depth = -lines[-1].y
     figure = Figure(figsize=(11, 2.1 + 0.3 * depth), layout="constrained")

@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    options = _parser().parse_args(arguments)
+    options, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        # Not parse_args, which would show the usage of the program and not that of the command.
+        options.command.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -56,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in (doctor, tasks, evaluate, replay, serve):
         command.add_parser(commands)
+    for its_parser in commands.choices.values():
+        its_parser.set_defaults(command=its_parser)
     return parser
 
 

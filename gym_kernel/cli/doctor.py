@@ -15,6 +15,8 @@ from gym_kernel.evaluator.fence_probe import probe_isolation
 __all__ = ["add_parser"]
 
 _INDENT = " " * 13
+# A folder is named by a hash, and has this file when it is complete.
+_PREPARED = "extensions/[0-9a-f]*/cpp.json"
 _NO_GPU = "the driver shows no NVIDIA GPU (or CUDA_VISIBLE_DEVICES hides it)"
 _CPU_TORCH = (
     "this torch is built for the CPU only: pip install torch from https://pytorch.org/get-started for CUDA"
@@ -40,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
     _section("Devices", _devices(gpus))
     _section("Compilers", map(_line, tools.values()))
     _section("Isolation", _isolation())
-    _section("Caches", [_caches()])
+    _section("Caches", [_caches(), _headers()])
     _section("What works", map(_ability_line, abilities))
     return 0 if any(ability.ok for ability in abilities) else 1
 
@@ -91,6 +93,17 @@ def _caches() -> str:
     ceilings = sorted(path.stem for path in folder.glob("ceilings/*.json"))
     measured = f"ceilings measured for {', '.join(ceilings)}" if ceilings else "no ceilings measured yet"
     return f"{folder} ({measured})"
+
+
+def _headers() -> str:
+    # Which torch and compilers a folder is for, only torch could tell, and importing it takes seconds.
+    sets = len(list(cache_dir().glob(_PREPARED)))
+    if sets:
+        return f"headers for fast builds of C++ and CUDA prepared, for {sets} pair(s) of a torch and its compilers"
+    return (
+        "headers for fast builds of C++ and CUDA not prepared yet: the first evaluation of C++ begins with it, or "
+        "python -m gym_kernel.evaluator.prepare_headers, about a minute"
+    )
 
 
 def _line(finding: Finding) -> str:

@@ -131,7 +131,8 @@ def _serve(settings: ServerSettings, host: str, port: int) -> None:
                 timeout_graceful_shutdown=_GRACE_S,
             )
             print(
-                f"Serving {', '.join(settings.tasks)} at {_url(listener)} until SIGTERM or Ctrl-C.",
+                f"Serving {', '.join(settings.tasks)} at {_url(listener)} until SIGTERM or Ctrl-C. In a browser, see "
+                f"{_url(listener)}/health and {_url(listener)}/docs.",
                 flush=True,
             )
             uvicorn.Server(config).run(sockets=[listener])

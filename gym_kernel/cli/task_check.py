@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gym_kernel.cli.task_table import aligned
-from gym_kernel.tasks import Task
+from gym_kernel.evaluator.device_choice import resolve_device
+from gym_kernel.tasks import Task, TaskScale
 
 if TYPE_CHECKING:
     from gym_kernel.linter import TaskReport
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["check_tasks"]
 
 _SOUND, _UNSOUND = 0, 1
+# Rules that find one impostor after another; this module does not import torch, and the linter's package does.
+_IMPOSTORS = frozenset({"null_candidate", "lower_precision", "missing_clamp"})
+_MOST_LINES = 3
 
 
 def check_tasks(tasks: Sequence[Task], device: str, as_json: bool, limit_s: float) -> int:
@@ -36,6 +42,8 @@ def check_tasks(tasks: Sequence[Task], device: str, as_json: bool, limit_s: floa
 
     from gym_kernel.linter import LintProcess
 
+    if resolve_device(device) == "cpu":
+        _warn_of_large(tasks)
     bar = tqdm(tasks, desc="Checking tasks", unit="task", disable=None, leave=False)
     reports = []
     with LintProcess(device, limit_s) as process:
@@ -46,13 +54,36 @@ def check_tasks(tasks: Sequence[Task], device: str, as_json: bool, limit_s: floa
     return _SOUND if all(report.sound for report in reports) else _UNSOUND
 
 
+def _warn_of_large(tasks: Sequence[Task]) -> None:
+    large = [task.base_id for task in tasks if not all(_small_sizes(task))]
+    if not large:
+        return
+    more = f" and {len(large) - _MOST_LINES} more" if len(large) > _MOST_LINES else ""
+    print(
+        f"No small sizes: {', '.join(large[:_MOST_LINES])}{more}. On a CPU they run at the sizes that their modules "
+        'have, which may take minutes. Give each of their shapes "small" sizes, in the entry "shapes" of TASK.',
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _small_sizes(task: Task) -> list[dict[str, int]]:
+    """Those of each shape that is checked."""
+    if task.shapes and task.id == task.base_id:
+        return [shape.small for shape in task.shapes]
+    return [task.sizes_at(TaskScale.SMALL)]
+
+
 def _as_text(reports: Sequence[TaskReport]) -> str:
     table = aligned(
         ("TASK", "SHAPES", "KINDS", "IMPOSTORS", "MEMORY", "ERRORS", "WARNINGS"),
         [_row(each) for each in reports],
     )
     sound = sum(report.sound for report in reports)
-    total = f"{sound} of {len(reports)} tasks are sound on {reports[0].device}."
+    if len(reports) == 1:
+        total = f"The task is {'sound' if sound else 'not sound'} on {reports[0].device}."
+    else:
+        total = f"{sound} of {len(reports)} tasks are sound on {reports[0].device}."
     return "\n\n".join(part for part in (table, "\n".join(_lines(reports)), total) if part)
 
 
@@ -74,12 +105,23 @@ def _row(report: TaskReport) -> tuple[str, ...]:
 def _lines(reports: Sequence[TaskReport]) -> list[str]:
     lines = []
     for report in reports:
+        base = report.task_id.partition("@")[0]
+        # An impostor that passes at one shape mostly passes at all of them, and has many like it.
+        told: Counter[tuple[str, str]] = Counter()
         for shape in report.shapes:
-            base = report.task_id.partition("@")[0]
             place = f"{base}@{shape.shape}" if shape.shape else base
-            lines += [f"{f.severity.value}: {place}: {f.rule.value}: {f.message}" for f in shape.findings]
+            for finding in shape.findings:
+                kind = (finding.severity.value, finding.rule.value)
+                told[kind] += 1
+                if finding.rule.value not in _IMPOSTORS or told[kind] <= _MOST_LINES:
+                    lines.append(f"{kind[0]}: {place}: {kind[1]}: {finding.message}")
             if shape.kinds_dropped:
                 lines.append(f"note: {place}: not judged on {', '.join(shape.kinds_dropped)} inputs.")
+        lines += [
+            f"{severity}: {base}: {rule}: {count - _MOST_LINES} more like these, all shapes together; --json has them."
+            for (severity, rule), count in told.items()
+            if rule in _IMPOSTORS and count > _MOST_LINES
+        ]
     return lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from gym_kernel.cli.task_check import check_tasks
 from gym_kernel.cli.task_table import task_json, task_table
 from gym_kernel.errors import ConfigurationError
 from gym_kernel.tasks import Task, load, suite_names
-from gym_kernel.tasks.suites import suite_task_ids
+from gym_kernel.tasks.suites import builtin_tasks, suite_task_ids
 
 __all__ = ["add_parser"]
 
@@ -98,13 +99,29 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _selected(options: argparse.Namespace) -> tuple[Task, ...]:
-    spec = options.spec or suite_names()
-    found = tuple(task for task in load(spec, kernelbench=options.kernelbench) if _matches(task, options))
+    loaded = load(options.spec or suite_names(), kernelbench=options.kernelbench)
+    everything = (*loaded, *builtin_tasks().values())
+    _check_known("family", options.family, {task.family for task in everything if task.family})
+    _check_known("suite", options.suite, {*suite_names(), *(task.suite for task in everything)})
+    found = tuple(task for task in loaded if _matches(task, options))
     if not found:
         raise ConfigurationError(
             "No task matches. Loosen --level, --family and --suite; `gym-kernel tasks` lists them all."
         )
     return found
+
+
+def _check_known(what: str, names: list[str] | None, known: set[str]) -> None:
+    for name in names or ():
+        if name in known:
+            continue
+        close = difflib.get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.6)
+        said = (
+            f"Did you mean {' or '.join(map(repr, close))}?"
+            if close
+            else f"Known are {', '.join(sorted(known))}."
+        )
+        raise ConfigurationError(f"There is no {what} {name!r}. {said}")
 
 
 def _matches(task: Task, options: argparse.Namespace) -> bool:

@@ -2,12 +2,13 @@
 
     python -m gym_kernel.evaluator.prepare_headers
 
-Takes a minute or two on one core, once for a torch and its compilers, and up to two gigabytes of the cache folder. The
-folder is written under another name and renamed when it is complete, so nobody sees half of it.
+Takes about a minute on one core and 1.1 GB of the cache folder, once for each Python environment with its torch and
+compilers. The folder is written under another name and renamed when it is complete, so nobody sees half of it.
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import inspect
 import os
@@ -49,16 +50,24 @@ _TEMPORARY = "making-"
 _Read = tuple[list[Declaration], dict[str, str]]
 """Declarations of a unit, and its macros with their replacements."""
 
+_Say = Callable[[str], None]
+"""Takes a line about what is done next."""
+
+
+def _say_nothing(_: str) -> None:
+    """For callers that nobody watches."""
+
 
 class _Failed(Exception):
     """A command did not work."""
 
 
-def prepare_headers(optimisations: Sequence[str] = OPTIMISATIONS) -> Path | None:
+def prepare_headers(optimisations: Sequence[str] = OPTIMISATIONS, say: _Say = _say_nothing) -> Path | None:
     """Prepare the headers of this Python's torch, unless they are there.
 
     Args:
         optimisations: Flags to precompile them with, one after the other; empty for none.
+        say: Is told what is done next, in a line.
 
     Returns:
         Their folder; ``None`` where another process prepares them now, or there is no folder for them.
@@ -83,7 +92,7 @@ def prepare_headers(optimisations: Sequence[str] = OPTIMISATIONS) -> Path | None
             making = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=root))
             making.chmod(0o755)
             try:
-                _fill(PreparedHeaders(making), optimisations)
+                _fill(PreparedHeaders(making), optimisations, say)
                 making.rename(folder)
             except _Failed as error:
                 raise RuntimeError(str(error)) from error
@@ -92,12 +101,13 @@ def prepare_headers(optimisations: Sequence[str] = OPTIMISATIONS) -> Path | None
     return folder
 
 
-def _fill(prepared: PreparedHeaders, optimisations: Sequence[str]) -> None:
+def _fill(prepared: PreparedHeaders, optimisations: Sequence[str], say: _Say) -> None:
     import torch
     from torch.utils import cpp_extension
 
     compiler = shlex.split(cpp_extension.get_cxx_compiler())
     flags = _flags("cflags", prepared.folder, with_cuda=False)
+    say("reading torch's headers for C++ ...")
     make_cpp_headers(prepared.cpp)
     full = _read([*compiler, *flags], prepared.folder)
     light = _read([*compiler, "-I", str(prepared.cpp), *flags], prepared.folder)
@@ -105,12 +115,14 @@ def _fill(prepared: PreparedHeaders, optimisations: Sequence[str]) -> None:
     (header.parent / "extension.h.gch").mkdir()
     for optimisation in optimisations:
         name = optimisation.strip("-") or "plain"
+        say(f"precompiling them ({name}) ...")
         output = header.parent / "extension.h.gch" / f"{name}.gch"
         options = [option for option in (*flags, optimisation) if option]
         _run(
             [*compiler, "-I", str(prepared.cpp), *options, "-x", "c++-header", str(header), "-o", str(output)]
         )
     if cpp_extension.CUDA_HOME:
+        say("reading torch's headers for CUDA ...")
         try:
             _fill_cuda(prepared, Path(torch.__file__).parent / "include", compiler)
         except (_Failed, UnknownHeaders) as error:
@@ -228,16 +240,31 @@ def _run(command: list[str], *, stream: str = "stdout", environment: dict[str, s
     return str(getattr(done, stream))
 
 
+def _say(line: str) -> None:
+    print(f"Preparing headers, about a minute: {line}", file=sys.stderr, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m gym_kernel.evaluator.prepare_headers",
+        description="Prepare torch's headers, so that C++ and CUDA extensions build fast: about a minute and 1.1 GB of "
+        "the cache folder, once for each Python environment with its torch and compilers.",
+    )
+    parser.add_argument("--for-host", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
 def main() -> None:
     """Entry point of the program."""
-    if len(sys.argv) > 1 and sys.argv[1] == "--for-host":
+    for_host = _options().for_host
+    if for_host:
         die_with_parent(os.getppid())
         os.nice(10)
         signal.alarm(_ALL_S)
     # Workers of other users read it.
     os.umask(0o022)
     try:
-        folder = prepare_headers()
+        folder = prepare_headers(say=_say_nothing if for_host else _say)
     except (RuntimeError, OSError, UnknownHeaders) as error:
         sys.exit(f"Headers for fast builds were not prepared, so extensions build as slowly as ever: {error}")
     print(folder or "They are being prepared by another process.")

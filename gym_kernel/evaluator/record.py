@@ -84,7 +84,7 @@ def write_record(request: Evaluate, facts: DeviceFacts, seeds: SeedSequence, ver
         os.close(fd)
 
 
-def read_records(path: Path) -> Iterator[RecordedEvaluation]:
+def read_records(path: str | os.PathLike[str]) -> Iterator[RecordedEvaluation]:
     """Read a record, oldest evaluation first.
 
     Args:
@@ -93,7 +93,9 @@ def read_records(path: Path) -> Iterator[RecordedEvaluation]:
     Raises:
         ConfigurationError: There is no such file, or a line of it is not a record.
     """
-    file = path / RECORD_FILE if path.is_dir() else path
+    file = Path(path)
+    if file.is_dir():
+        file /= RECORD_FILE
     try:
         lines = file.read_bytes().splitlines()
     except OSError as error:

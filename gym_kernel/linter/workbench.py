@@ -23,7 +23,8 @@ from gym_kernel.evaluator.numerics import compare
 from gym_kernel.evaluator.own_precision import compute_as_written
 from gym_kernel.evaluator.reference_bench import Expected, ReferenceBench
 from gym_kernel.evaluator.roofline import Ceilings
-from gym_kernel.tasks.task import Task
+from gym_kernel.linter.contract import check_contract
+from gym_kernel.tasks.task import Task, TaskScale
 
 __all__ = ["LintDevice", "Sample", "Workbench", "lint_device", "swapped", "tensors_of"]
 
@@ -201,7 +202,9 @@ class Workbench:
 
 
 def _set_up(task: Task, device: LintDevice) -> ReferenceBench:
+    scale = TaskScale.OFFICIAL if device.facts.is_cuda else TaskScale.SMALL
     try:
+        check_contract(task, scale, device.facts.id)
         return ReferenceBench(task, device.facts, device.ceilings, device.arenas)
     except (GymKernelError, torch.OutOfMemoryError):
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from gym_kernel.errors import TaskError
@@ -83,9 +84,7 @@ def _by_name(name: str, kernelbench: str | os.PathLike[str] | None) -> Iterator[
     elif name in suite_names():
         yield from (tasks[task_id] for task_id in suite_task_ids(name))
     elif name.endswith(".py"):
-        task = read_task_file(name)
-        validate_task(task)
-        yield task
+        yield _of_file(name)
     elif is_kernelbench(name):
         yield from kernelbench_tasks(name, kernelbench)
     elif not name.strip():
@@ -96,20 +95,40 @@ def _by_name(name: str, kernelbench: str | os.PathLike[str] | None) -> Iterator[
         raise TaskError(_unknown(name))
 
 
+def _of_file(path: str) -> Task:
+    task = read_task_file(path)
+    try:
+        validate_task(task)
+    except TaskError as error:
+        # What is wrong is told of the task, and to be mended in the file.
+        raise TaskError(f"{path}: {error}") from error
+    return task
+
+
 def _at_shape(task: Task, shape: str) -> Task:
     try:
         return task.at(shape)
     except KeyError:
-        names = _listed(each.name for each in task.shapes) or "none"
-        raise TaskError(f"Task {task.id!r} has no shape {shape!r}; it has {names}.") from None
+        names = _listed(each.name for each in task.shapes)
+        has = f"it has {names}." if names else f"it has one size only; write {task.id!r}."
+        raise TaskError(f"Task {task.id!r} has no shape {shape!r}; {has}") from None
 
 
 def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name.lower(), [*suite_names(), *builtin_tasks()], n=3, cutoff=0.5)
-    guess = f" Did you mean {' or '.join(repr(match) for match in close)}?" if close else ""
+    said = f"There is no task or suite {name!r}."
+    if os.path.isdir(name):
+        return (
+            f"{said} It is a folder: name the task files in it, such as {os.path.join(name, 'my_task.py')!r}."
+        )
+    if os.path.exists(name) or re.search(r"\.[A-Za-z]+$", name):
+        return f"{said} A task of your own is named by its file, and a task file ends in .py."
+    if close:
+        meant = " or ".join(repr(match) for match in close)
+        return f"{said} Did you mean {meant}? `gym-kernel tasks` lists the tasks with their suites."
     return (
-        f"There is no task or suite {name!r}.{guess} The suites are {_listed(suite_names())}; "
-        "`gym-kernel tasks` lists the task ids. A task of your own is named by its file, 'path/to/task.py'."
+        f"{said} The suites are {_listed(suite_names())}; `gym-kernel tasks` lists the task ids. A task of your own is "
+        "named by its file, 'path/to/task.py'."
     )
 
 

@@ -25,6 +25,7 @@ without it.
 from __future__ import annotations
 
 import ast
+import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -60,36 +61,44 @@ def read_task_file(path: str | Path, suite: str = "custom") -> Task:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         # ValueError: the text is not UTF-8, or the path holds a null character.
-        raise TaskError(f"The task file {str(path)!r} cannot be read: {error}.") from error
-    return parse_task(text, path.stem, suite)
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise TaskError(
+            f"The task file {str(path)!r} cannot be read: {why}. Pass the path of a Python file in UTF-8; "
+            "docs/tasks.md shows one, and `gym-kernel tasks` lists the tasks that need none."
+        ) from error
+    return parse_task(text, path.stem, suite, path)
 
 
-def parse_task(text: str, name: str, suite: str = "custom") -> Task:
+def parse_task(text: str, name: str, suite: str = "custom", path: str | Path | None = None) -> Task:
     """Turn a task file's text into a task.
 
     Args:
         text: The file's text.
         name: Id of a task that names none.
         suite: Suite of a task that names none.
+        path: What messages call the file; its task's id by default.
 
     Raises:
         TaskError: What it says is not in order.
     """
+    where = name if path is None else str(path)
     # As Python reads source: lines end here and nowhere else.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        raise TaskError(f"The task file {name!r} is not valid Python: {error}.") from error
+        line = getattr(error, "lineno", None)
+        why = f"{getattr(error, 'msg', error)}{f', line {line}' if line else ''}"
+        raise TaskError(f"The task file {where!r} is not valid Python: {why}. Mend it there.") from error
     except (RecursionError, MemoryError) as error:
         raise TaskError(
-            f"The task file {name!r} is nested too deeply to be parsed. Make it simpler."
+            f"The task file {where!r} is nested too deeply to be parsed. Make it simpler."
         ) from error
     declared = [node for node in module.body if _declares(node)]
     if len(declared) > 1:
-        raise TaskError(f"The task file {name!r} assigns {_NAME} {len(declared)} times; once is enough.")
-    _check_alone(module, declared, name)
-    reader = _Reader(name, _literal(declared[0], name) if declared else {})
+        raise TaskError(f"The task file {where!r} assigns {_NAME} {len(declared)} times; once is enough.")
+    _check_alone(module, declared, where)
+    reader = _Reader(name, where, _literal(declared[0], where) if declared else {})
     source = _without(text, declared[0]) if declared else text
     docstring = (ast.get_docstring(module) or "").strip().partition("\n")[0].rstrip(".")
     return reader.task(source, suite, docstring)
@@ -100,13 +109,15 @@ class _Reader:
     """Reads the entries of one ``TASK``, each with its own complaint."""
 
     name: str
+    where: str
     entries: dict[str, Any]
 
     def task(self, source: str, suite: str, title: str) -> Task:
         unknown = [key for key in self.entries if key not in _KEYS]
         if unknown:
             raise self._error(
-                f"has unknown entries {', '.join(map(shown, unknown))}; known are {', '.join(_KEYS)}"
+                f"has {'an unknown entry' if len(unknown) == 1 else 'unknown entries'} "
+                f"{', '.join(map(_unknown, unknown))}; known are {', '.join(_KEYS)}"
             )
         task_id = self._id()
         return Task(
@@ -128,14 +139,14 @@ class _Reader:
         ).at_first_shape()
 
     def _error(self, what: str) -> TaskError:
-        return TaskError(f"{_NAME} of task file {self.name!r} {what}.")
+        return TaskError(f"{_NAME} of task file {self.where!r} {what.rstrip('.')}.")
 
     def _id(self) -> str:
         task_id = self._text("id", self.name)
         if not is_base_id(task_id):
             raise TaskError(
-                f"The task file {self.name!r} gives its task the id {shown(task_id)}, which cannot be used. Make it of "
-                f"{ID_RULE}, in an entry 'id' of {_NAME} or in the file's name."
+                f"The task file {self.where!r} gives its task the id {shown(task_id)}, which cannot be used. Make it "
+                f"of {ID_RULE}, in an entry 'id' of {_NAME} or in the file's name."
             )
         return task_id
 
@@ -200,6 +211,11 @@ class _Reader:
                 )
         if not isinstance(reason, str):
             raise self._error(f"needs a text as 'reason' of its tolerance, not {shown(reason)}")
+        if value.get("absolute") and not reason:
+            raise self._error(
+                'has an absolute tolerance of its own and must say why: add a "reason" to its tolerance, for instance '
+                '{"absolute": 1e-6, "reason": "The usual form cancels near zero."}'
+            )
         try:
             return Tolerance(**value)
         except (TypeError, ValueError) as error:
@@ -252,20 +268,29 @@ def _declares(node: ast.stmt) -> bool:
     return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == _NAME
 
 
-def _check_alone(module: ast.Module, declared: list[ast.stmt], name: str) -> None:
+def _unknown(key: Any) -> str:
+    """An unknown entry's name, and the known one that was meant."""
+    if not isinstance(key, str):
+        return shown(key)
+    close = difflib.get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.75)
+    close = close or [known for known in _KEYS if len(key) > 2 and known.startswith(key.lower())]
+    return f"{shown(key)} (did you mean {close[0]!r}?)" if close else shown(key)
+
+
+def _check_alone(module: ast.Module, declared: list[ast.stmt], where: str) -> None:
     """Nothing else speaks of ``TASK``, and nothing else stands on its lines: it is taken out of the source."""
     others = [node for node in module.body if node not in declared]
     for node in others:
         if _names_it(node):
             raise TaskError(
-                f"The task file {name!r} uses the name {_NAME} at line {node.lineno}. Assign {_NAME} once, as "
+                f"The task file {where!r} uses the name {_NAME} at line {node.lineno}. Assign {_NAME} once, as "
                 f"`{_NAME} = {{...}}` at module level, and use another name elsewhere: policies are shown the file "
                 "without it."
             )
         for it in declared:
             if node.lineno <= (it.end_lineno or it.lineno) and it.lineno <= (node.end_lineno or node.lineno):
                 raise TaskError(
-                    f"The task file {name!r} has another statement on a line of {_NAME} (line {it.lineno}). "
+                    f"The task file {where!r} has another statement on a line of {_NAME} (line {it.lineno}). "
                     f"Let {_NAME} stand on lines of its own: they are taken out."
                 )
 
@@ -281,18 +306,20 @@ def _names_it(node: ast.stmt) -> bool:
     return False
 
 
-def _literal(node: ast.stmt, name: str) -> dict[str, Any]:
+def _literal(node: ast.stmt, where: str) -> dict[str, Any]:
     assert isinstance(node, (ast.Assign, ast.AnnAssign))
     assert node.value is not None
     try:
         value = ast.literal_eval(node.value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        # Python shows the node as an object with an address.
+        why = re.sub(r":? <ast\.[^>]*>", "", str(error)).replace("malformed node or string", "there is one")
         raise TaskError(
-            f"{_NAME} of task file {name!r} must be a literal dict: texts, numbers, lists and dicts, no expressions "
-            f"({error or 'it is nested too deeply'})."
+            f"{_NAME} of task file {where!r} must be a literal dict. Only literals are read: texts, numbers, True, "
+            f"False, None, lists and dicts, no names, calls or other expressions ({why or 'it is nested too deeply'})."
         ) from error
     if not isinstance(value, dict):
-        raise TaskError(f"{_NAME} of task file {name!r} must be a dict, not {type(value).__name__}.")
+        raise TaskError(f"{_NAME} of task file {where!r} must be a dict, not {type(value).__name__}.")
     return value
 
 

@@ -14,6 +14,7 @@ from gym_kernel.transcripts import Owner, SampledReply, Segment, token_ids_and_m
 from gym_kernel.wrappers.byte_tokenizer import ByteTokenizer
 from gym_kernel.wrappers.chat_format import conversation_format
 from gym_kernel.wrappers.text_codec import TextCodec
+from gym_kernel.wrappers.wrapper_order import MASK_INSIDE_BUDGET, check_no_autoreset, layers
 
 __all__ = ["FeedbackMask"]
 
@@ -49,7 +50,8 @@ class FeedbackMask(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         chat_template_kwargs: More variables for the chat template, for instance ``{"enable_thinking": False}``.
 
     Raises:
-        ConfigurationError: ``env`` does not observe text, the tokenizer is none, adds tokens to each text, pads or
+        ConfigurationError: ``env`` does not observe text, has a ``FeedbackMask`` or gymnasium's ``Autoreset``
+            already, the tokenizer is none, adds tokens to each text, pads or
             truncates, or its chat template fails.
 
     Example:
@@ -70,6 +72,12 @@ class FeedbackMask(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 f"FeedbackMask wraps an environment of text, not {env}. "
                 "Apply it after RepairBudget and before wrappers that change actions or observations."
             )
+        if any(isinstance(layer, FeedbackMask) for layer in layers(env)):
+            raise ConfigurationError(
+                "This environment has a FeedbackMask already, whose transcript is the one to train on. Wrap it once: "
+                "FeedbackMask(RepairBudget(env), tokenizer)."
+            )
+        check_no_autoreset(env, "FeedbackMask")
         RecordConstructorArgs.__init__(
             self,
             tokenizer=tokenizer if tokenizer is None or isinstance(tokenizer, str) else _UNRECORDED,
@@ -146,10 +154,7 @@ class FeedbackMask(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         Raises:
             ConfigurationError: Always.
         """
-        raise ConfigurationError(
-            "FeedbackMask goes round RepairBudget, not inside it, or its transcript lacks what RepairBudget tells "
-            "the policy: FeedbackMask(RepairBudget(env), tokenizer)."
-        )
+        raise ConfigurationError(MASK_INSIDE_BUDGET)
 
     def _counted(self, info: dict[str, Any]) -> dict[str, Any]:
         loss_mask = self.loss_mask

@@ -11,6 +11,13 @@ from gymnasium.utils import RecordConstructorArgs
 from gym_kernel.envs.text_space import KernelText, clean_text
 from gym_kernel.errors import ConfigurationError
 from gym_kernel.rewards import episode_return
+from gym_kernel.wrappers.feedback_mask import FeedbackMask
+from gym_kernel.wrappers.wrapper_order import (
+    MASK_INSIDE_BUDGET,
+    check_no_autoreset,
+    check_no_time_limit,
+    layers,
+)
 
 __all__ = ["RepairBudget"]
 
@@ -32,7 +39,9 @@ class RepairBudget(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             still be made faster.
 
     Raises:
-        ConfigurationError: An argument is out of its domain, or ``env`` is not a kernel environment.
+        ConfigurationError: An argument is out of its domain, ``env`` is not a kernel environment, or it has a
+            wrapper that does not go inside: another budget, ``FeedbackMask``, gymnasium's ``Autoreset`` or
+            ``TimeLimit``.
 
     Example:
         >>> import gymnasium
@@ -63,6 +72,10 @@ class RepairBudget(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 f"RepairBudget wraps a KernelEnv whose observations are text, not {env}. "
                 "Apply it right after gymnasium.make, before wrappers that change observations."
             )
+        if any(isinstance(layer, FeedbackMask) for layer in layers(env)):
+            raise ConfigurationError(MASK_INSIDE_BUDGET)
+        check_no_autoreset(env, "RepairBudget")
+        check_no_time_limit(env, "RepairBudget")
         self._turns = turns
         self._discount = float(discount)
         self._stop_when_correct = bool(stop_when_correct)
@@ -70,8 +83,13 @@ class RepairBudget(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self._rewards: list[float] = []
 
     @property
-    def turn_budget(self) -> int:
+    def turns(self) -> int:
         """Submissions in an episode."""
+        return self._turns
+
+    @property
+    def turn_budget(self) -> int:
+        """The same under a name that no other wrapper has, for ``get_wrapper_attr``."""
         return self._turns
 
     def reset(

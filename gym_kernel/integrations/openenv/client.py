@@ -16,7 +16,8 @@ class KernelClient(EnvClient[KernelAction, KernelObservation, KernelState]):
     """A session with a server that ``gym-kernel serve`` runs: one connection, one environment.
 
     Asynchronous as it is; ``.sync()`` makes it synchronous. ``reset`` takes ``task``, ``seed`` and
-    ``episode_id``. What the server refuses raises ``RuntimeError`` with its sentence, and the session goes on.
+    ``episode_id``; ``step`` a :class:`KernelAction` or its text. What the server refuses raises ``RuntimeError`` with
+    its sentence, ``Server error: ... (code: EXECUTION_ERROR)``, and the session goes on.
 
     Args:
         base_url: Where the server is, for instance ``"http://127.0.0.1:8000"``.
@@ -36,8 +37,8 @@ class KernelClient(EnvClient[KernelAction, KernelObservation, KernelState]):
     def __init__(self, base_url: str, message_timeout_s: float = 1_800.0, **options: Any) -> None:
         super().__init__(base_url=base_url, message_timeout_s=message_timeout_s, **options)
 
-    def _step_payload(self, action: KernelAction) -> dict[str, Any]:
-        return {"code": action.code}
+    def _step_payload(self, action: KernelAction | str) -> dict[str, Any]:
+        return {"code": action if isinstance(action, str) else action.code}
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult[KernelObservation]:
         observation = KernelObservation(
