@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -42,7 +43,10 @@ HOG = DETOURS.replace(
 
 def test_large_submissions_beside_each_other_are_all_right() -> None:
     (relu,) = load("relu")
-    with Evaluator(EvaluatorConfig(device="cuda")) as evaluator, ThreadPoolExecutor(AT_ONCE) as pool:
+    with (
+        closing(Evaluator(EvaluatorConfig(device="cuda"))) as evaluator,
+        ThreadPoolExecutor(AT_ONCE + 1) as pool,
+    ):
 
         def judged(code: str) -> Verdict:
             return evaluator.evaluate(Submission(relu, code))
