@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gym_kernel.evaluator.reference_source import execute_reference
 from gym_kernel.linter.official_count import count_official
-from gym_kernel.linter.reference_module import run_reference_module
 from gym_kernel.tasks.task import Task, TaskScale
 
 __all__ = ["at_fitting_sizes"]
@@ -45,7 +45,7 @@ def at_fitting_sizes(task: Task, memory_bytes: int) -> Task:
 def _halved(task: Task) -> Iterator[Task]:
     """The task with one of its sizes halved, for each."""
     official = task.sizes_at(TaskScale.OFFICIAL)
-    defined = run_reference_module(task, TaskScale.OFFICIAL)
+    defined = execute_reference(task, task.source, TaskScale.OFFICIAL)
     for name in {**task.sizes_at(TaskScale.SMALL), **official}:
         value = defined.get(name)
         if isinstance(value, int) and value >= 2:

@@ -11,9 +11,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from gym_kernel.evaluator.reference_source import execute_reference
 from gym_kernel.linter.live_bytes import LiveBytes
 from gym_kernel.linter.observer import ForwardWatch
-from gym_kernel.linter.reference_module import run_reference_module
 from gym_kernel.tasks.task import Task, TaskScale
 
 __all__ = ["OfficialCount", "count_official"]
@@ -71,7 +71,7 @@ def count_official(task: Task) -> OfficialCount:
         Exception: Whatever the reference raises on fake tensors, for instance where its shapes depend on data.
     """
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-        namespace = run_reference_module(task, TaskScale.OFFICIAL)
+        namespace = execute_reference(task, task.source, TaskScale.OFFICIAL)
         model = namespace["Model"](*namespace["get_init_inputs"]())
         arguments = list(namespace["get_inputs"]())
         weights = {**dict(model.named_parameters()), **dict(model.named_buffers())}

@@ -8,7 +8,7 @@ import torch
 
 from gym_kernel.errors import TaskError
 from gym_kernel.evaluator.input_kinds import official_inputs
-from gym_kernel.linter.reference_module import run_reference_module
+from gym_kernel.evaluator.reference_source import execute_reference
 from gym_kernel.linter.report import Finding, Rule, Severity
 from gym_kernel.linter.workbench import Sample, Workbench, swapped, tensors_of
 from gym_kernel.tasks.task import TaskScale
@@ -68,7 +68,7 @@ def check_domains(workbench: Workbench, official: Sample) -> Iterator[Finding]:
 def check_layout(workbench: Workbench, official: Sample) -> Iterator[Finding]:
     """Inputs, parameters and outputs are contiguous, as a submission gets and returns them."""
     scale = TaskScale.OFFICIAL if workbench.bench.device_id != "cpu" else TaskScale.SMALL
-    namespace = run_reference_module(workbench.task, scale)
+    namespace = execute_reference(workbench.task, workbench.task.source, scale)
     made = official_inputs(namespace["get_inputs"], workbench.bench.device_id, seed=0)
     tensors = [value for value in made if isinstance(value, torch.Tensor)]
     named = [
