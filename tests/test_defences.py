@@ -73,7 +73,7 @@ DEFENCES = {
         refused=Status.INCORRECT,
     ),
     "timed outputs are compared": Defence(
-        off=IMPORT.format("trial") + "trial.Trial._compare_timed = lambda *_: None",
+        off=IMPORT.format("answer_check") + "answer_check.AnswerCheck.check_timed = lambda *_: None",
         exploit=RELU
         + "\ncalls = 0\nkept = None\n"
         + MODEL.format(

@@ -49,9 +49,11 @@ def evaluator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Evalu
     path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     monkeypatch.setenv("PYTHONPATH", path)
     monkeypatch.setattr(host_process, "_HOST_MODULE", "short_of_memory_host")
+    before = descendants_of(os.getpid())
     evaluator = Evaluator(EvaluatorConfig(device="cpu", timeout_s=30.0))
     yield evaluator
     evaluator.close()
+    assert descendants_of(os.getpid()) <= before
 
 
 def test_the_second_try_decides(evaluator: Evaluator) -> None:
@@ -59,5 +61,3 @@ def test_the_second_try_decides(evaluator: Evaluator) -> None:
     with ThreadPoolExecutor(4) as pool:
         verdicts = pool.map(lambda text: evaluator.evaluate(Submission(relu, text)), TEXTS.values())
         assert [verdict.status.value for verdict in verdicts] == list(TEXTS)
-    evaluator.close()
-    assert not descendants_of(os.getpid())

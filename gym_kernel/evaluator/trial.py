@@ -6,11 +6,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import torch
 
 from gym_kernel.errors import TaskError
+from gym_kernel.evaluator.answer_check import AnswerCheck
 from gym_kernel.evaluator.arena import Arena, view
 from gym_kernel.evaluator.canary import choose_canary
 from gym_kernel.evaluator.clock_audit import CallOverhead, ClockAudit
@@ -20,7 +22,6 @@ from gym_kernel.evaluator.evidence_rules import EvidenceRules
 from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.machine_load import is_overloaded
-from gym_kernel.evaluator.numerics import Comparison
 from gym_kernel.evaluator.outcome import Outcome, OutcomeError, blame_failure, outcome_of_exit
 from gym_kernel.evaluator.reference_bench import ReferenceBench
 from gym_kernel.evaluator.sampling import SamplingPlan
@@ -113,7 +114,7 @@ class Trial:
             on_gpu=self._device.type == "cuda",
             output_elements=sum(math.prod(slot.shape) for slot in bench.outputs),
         )
-        self._forms = list(bench.forms)
+        self._answers = AnswerCheck(bench)
         self._kinds: list[InputKind] = []
 
     def release_memory(self) -> None:
@@ -160,7 +161,9 @@ class Trial:
             inputs = self._inputs[position % len(self._inputs)]
             self._bench.write_inputs(inputs, kind, self._seeds.next())
             returned = self._call(inputs, deadline, profiled=kind in profiled)
-            agreement, evidence = self._compared(returned, deadline, lambda: self._agree(kind, inputs))  # noqa: B023
+            agreement, evidence = self._compared(
+                returned, deadline, partial(self._answers.check, self._outputs, kind, inputs)
+            )
             if agreement is None:
                 continue
             self._kinds.append(kind)
@@ -182,33 +185,6 @@ class Trial:
         if self._device.type == "cpu":
             return set(kinds)
         return set(self._seeds.choices.sample(kinds, min(_PROFILED_KINDS, len(kinds))))
-
-    def _agree(self, kind: InputKind, inputs: InputSet) -> Agreement | None:
-        """Compare the outputs with every form that is still in question, and keep those that agree.
-
-        Returns:
-            The worst agreement with the first of them; ``None`` where the kind is not fit to judge by.
-        """
-        kept: list[int] = []
-        passed: Agreement | None = None
-        failed: Agreement | None = None
-        for form in self._forms:
-            expected = self._bench.expected(inputs, form)
-            errors = self._bench.reference_errors(kind, inputs, expected, form)
-            if errors is None:
-                return None
-            agreements = self._bench.against_oracle(self._outputs, kind, inputs, expected, errors, form)
-            worst = max(agreements, key=lambda a: (not a.passed, a.max_rel_error))
-            if worst.passed:
-                kept.append(form)
-                passed = passed or worst
-            else:
-                failed = failed or worst
-        if passed is None:
-            assert failed is not None, "There is always a form in question."
-            raise OutcomeError(_disagreement(failed))
-        self._forms = kept
-        return passed
 
     def time(self) -> Timing:
         """Time the submission on fresh contents, checking the output of every call.
@@ -243,7 +219,9 @@ class Trial:
         kind = self._seeds.choices.choice(self._kinds)
         self._bench.write_inputs(inputs, kind, self._seeds.next())
         returned = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
-        _, evidence = self._compared(returned, deadline, lambda: self._compare_timed(inputs, kind))
+        _, evidence = self._compared(
+            returned, deadline, partial(self._answers.check_timed, self._outputs, kind, inputs)
+        )
         return returned.called, evidence, returned.window_us
 
     def _is_doubtful(self, audit: ClockAudit, deadline: float) -> bool:
@@ -278,9 +256,9 @@ class Trial:
         return arenas if self._parameters is None else [*arenas, self._parameters]
 
     def _take_outputs(self) -> None:
-        """Make the last call's output the judge's own where that is cheap: a worker can write until it is dead."""
-        views = [view(self._output.bytes, slot) for slot in self._bench.outputs]
-        self._outputs = [v.clone() for v in views] if self._device.type == "cpu" else views
+        """Make the last call's output the judge's own at once: a worker can write until it is dead."""
+        self._outputs.clear()  # Before the copy, so that there is memory for one.
+        self._outputs.extend(view(self._output.bytes, slot).clone() for slot in self._bench.outputs)
 
     def _call(
         self, inputs: InputSet, deadline: float, *, spin_us: float = _FIRST_SPIN_US, profiled: bool = False
@@ -353,30 +331,6 @@ class Trial:
             raise OutcomeError(blame_failure(claim))
         return claim
 
-    def _compare_timed(self, inputs: InputSet, kind: InputKind) -> None:
-        # Where several forms agreed with every kind, the first stands for all of them.
-        form = self._forms[0]
-        expected = self._bench.expected(inputs, form)
-        errors = self._bench.reference_errors(kind, inputs, expected, form)
-        if errors is None:  # The kind was fit to judge by at other values than these.
-            return
-        for actual, exact, scale, error in zip(
-            self._outputs, expected.outputs, expected.scales, errors, strict=True
-        ):
-            comparison = Comparison(
-                actual.dtype,
-                scale=scale,
-                tolerance=self._bench.tolerance(kind),
-                # Here the reference stands in for the oracle, so its own error comes on top.
-                reference_error=2 * error,
-                input_kind=kind.value,
-                shape=tuple(actual.shape),
-            )
-            comparison.add(actual, exact)
-            agreement = comparison.agreement()
-            if not agreement.passed:
-                raise OutcomeError(_disagreement(agreement, timed=True))
-
     def _refuse_modified(self, inputs: InputSet) -> None:
         position = inputs.modified()
         if position is not None:
@@ -390,8 +344,3 @@ class Trial:
     def _synchronize(self) -> None:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-
-
-def _disagreement(agreement: Agreement, *, timed: bool = False) -> Outcome:
-    when = "in a timed call" if timed else "on hidden inputs"
-    return Outcome(Status.INCORRECT, reason=f"Wrong values {when}.", agreement=agreement)
