@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
+from gym_kernel.evaluator.error_bound import ErrorSize, is_well_posed
 from gym_kernel.evaluator.input_kinds import InputKind, fill, kinds_for, official_inputs
 from gym_kernel.evaluator.kind_tolerance import tolerance_on
-from gym_kernel.evaluator.numerics import compare, is_well_posed
+from gym_kernel.evaluator.numerics import compare
 from gym_kernel.tasks.task import Domain, Tolerance
 
 ROWS, COLUMNS = 32, 1024
@@ -83,7 +84,7 @@ def judged(name, kind, candidate, seed=0):
     own_error = compare(reference, oracle, tolerance=tolerance).max_rel_error
     if not is_well_posed(torch.float32, own_error):
         return None
-    return compare(candidate(x, reference), oracle, tolerance=tolerance, reference_error=own_error)
+    return compare(candidate(x, reference), oracle, tolerance=tolerance, reference_error=ErrorSize(own_error))
 
 
 @pytest.mark.parametrize("null", NULLS)

@@ -9,14 +9,8 @@ import pytest
 import torch
 
 from gym_kernel.evaluator import numerics
-from gym_kernel.evaluator.numerics import (
-    Comparison,
-    allowed_error,
-    compare,
-    is_well_posed,
-    output_scale,
-    scaled_error,
-)
+from gym_kernel.evaluator.error_bound import ErrorSize, allowed_error, is_well_posed
+from gym_kernel.evaluator.numerics import Comparison, compare, output_scale, scaled_error
 from gym_kernel.tasks.task import Tolerance
 
 PLAIN = Tolerance()
@@ -67,7 +61,7 @@ def test_allowed_error_is_the_largest_of_three_under_a_cap():
 def test_arithmetic_of_the_next_lower_precision_is_refused_even_at_the_cap(dtype, lower):
     expected = normal(64, 64)
     rounded = expected.to(lower).to(dtype)
-    assert not compare(rounded, expected, tolerance=PLAIN, reference_error=1.0).passed
+    assert not compare(rounded, expected, tolerance=PLAIN, reference_error=ErrorSize(1.0, 1.0)).passed
     assert compare(expected.to(dtype), expected, tolerance=PLAIN).passed
 
 
@@ -79,7 +73,9 @@ def test_tf32_products_are_refused():
     assert compare(honest, expected, tolerance=tolerance).passed
     # TF32 keeps 10 bits of the mantissa of each factor.
     tf32 = [(m.float().view(torch.int32) + 0x1000 & ~0x1FFF).view(torch.float32) for m in (a, b)]
-    assert not compare(tf32[0] @ tf32[1], expected, tolerance=tolerance, reference_error=1.0).passed
+    assert not compare(
+        tf32[0] @ tf32[1], expected, tolerance=tolerance, reference_error=ErrorSize(1.0, 1.0)
+    ).passed
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +87,9 @@ def wide_softmax():
 def test_zeros_and_uniform_do_not_pass_a_softmax_of_tiny_outputs(wide_softmax):
     _, expected = wide_softmax
     for null in (torch.zeros_like(expected), torch.full_like(expected, 1 / 393_216)):
-        assert not compare(null.float(), expected, tolerance=SOFTMAX, reference_error=1.0).passed
+        assert not compare(
+            null.float(), expected, tolerance=SOFTMAX, reference_error=ErrorSize(1.0, 1.0)
+        ).passed
 
 
 def test_dropped_tail_tile_of_a_sum_is_refused(wide_softmax):
@@ -139,7 +137,7 @@ def test_worst_element_is_found_across_chunks(tiny_chunks):
 
 def test_missing_clamp_is_refused():
     x = normal(64, 64) * 3
-    assert not compare(x.float(), x.clamp(-1, 1), tolerance=PLAIN, reference_error=1.0).passed
+    assert not compare(x.float(), x.clamp(-1, 1), tolerance=PLAIN, reference_error=ErrorSize(1.0, 1.0)).passed
 
 
 def test_one_wrong_element_in_a_million_is_refused():
@@ -168,7 +166,7 @@ def test_nonfinite_values_must_stand_in_the_same_places(actual, expected, same):
     x = normal(30)
     a, x[11] = x.float(), expected
     a[11] = actual
-    agreement = compare(a, x, tolerance=PLAIN, reference_error=1.0)
+    agreement = compare(a, x, tolerance=PLAIN, reference_error=ErrorSize(1.0, 1.0))
     assert agreement.passed is same
     assert math.isfinite(agreement.max_rel_error)
     assert math.isfinite(agreement.max_abs_error)
@@ -289,7 +287,7 @@ def test_scale_may_be_given():
 
 FUSED = """
 import math, torch
-from gym_kernel.evaluator.numerics_fused import largest_errors
+from gym_kernel.evaluator.numerics_fused import error_sizes
 
 for dtype in (torch.float16, torch.float32):
     for oracle in (torch.float32, torch.float64):
@@ -299,18 +297,19 @@ for dtype in (torch.float16, torch.float32):
         x = x.to(oracle)
         error = (a.double() - x.double()).abs()
         scaled = (error - 1e-4).clamp(min=0) / (x.double().abs() + 0.7)
-        found = largest_errors(a, x, 1e-4, 0.7)
+        found = error_sizes(a, x, 1e-4, 0.7)
         assert math.isclose(found[0], error.max(), rel_tol=1e-6), (found, error.max())
         assert math.isclose(found[1], scaled.max(), rel_tol=1e-6), (found, scaled.max())
+        assert math.isclose(found[2], scaled.square().sum(), rel_tol=1e-5), (found, scaled.square().sum())
         for value in (math.nan, math.inf, -math.inf):
             a[3] = value
-            assert largest_errors(a, x, 1e-4, 0.7)[1] == math.inf
+            assert error_sizes(a, x, 1e-4, 0.7)[1] == math.inf
         x[3] = math.inf
-        assert largest_errors(a, x, 1e-4, 0.7)[1] == math.inf
+        assert error_sizes(a, x, 1e-4, 0.7)[1] == math.inf
 """
 
 
-def test_fused_pass_finds_the_same_maxima_in_tritons_interpreter():
+def test_fused_pass_finds_the_same_errors_in_tritons_interpreter():
     pytest.importorskip("triton")
     # Triton reads the variable when it is imported, so it needs a process of its own.
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
@@ -333,3 +332,4 @@ def test_gpu_and_cpu_agree(dtype):
         assert there.worst_index == here.worst_index
         assert there.nan_count == here.nan_count
         assert there.max_rel_error == pytest.approx(here.max_rel_error, rel=1e-5)
+        assert there.rms_error == pytest.approx(here.rms_error, rel=1e-5)

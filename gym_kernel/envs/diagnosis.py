@@ -57,6 +57,12 @@ def diagnosis(agreement: Agreement) -> str:
         One to three sentences. Nothing in them depends on more than sizes and places of errors, so they tell no
         hidden value.
     """
+    if not agreement.mismatched and agreement.is_biased:
+        return (
+            "Every element is near enough by itself, but together they are further off than rounding explains. Look "
+            "for a factor that is slightly off (a mean over too many elements, a rounded constant) and for sums or "
+            "operands kept in lower precision: accumulate in float32 and round once, at the store."
+        )
     first_element = agreement.first_wrong * agreement.elements
     if any(abs(first_element - limit) <= _AT * limit for limit in _INT32_ELEMENTS):
         return (

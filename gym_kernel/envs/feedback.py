@@ -83,6 +83,13 @@ def _incorrect(verdict: Verdict) -> str:
 
 
 def _comparison(agreement: Agreement) -> str:
+    if not agreement.mismatched and agreement.is_biased:
+        return (
+            f"- No single element is out of bounds, but all of them together are, for inputs of the kind "
+            f"{agreement.input_kind.replace('_', ' ')!r}.\n"
+            f"- Relative errors: {agreement.rms_error:.1e} in their root mean square, where "
+            f"{agreement.rms_tolerance:.1e} is allowed; the largest is {agreement.max_rel_error:.1e}."
+        )
     share = agreement.mismatched / agreement.elements if agreement.elements else 1.0
     lines = [
         f"- {agreement.mismatched:,} of {agreement.elements:,} elements are wrong ({share * 100:.3g} %), "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from gym_kernel.evaluator.error_bound import ErrorSize
 from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.numerics import Comparison
@@ -106,14 +107,18 @@ class AnswerCheck:
         kind: InputKind,
         inputs: InputSet,
         expected: Expected,
-        errors: tuple[float, ...],
+        errors: tuple[ErrorSize, ...],
         form: int,
     ) -> Agreement:
         agreements = self._bench.against_oracle(outputs, kind, inputs, expected, errors, form)
-        return max(agreements, key=lambda a: (not a.passed, a.max_rel_error))
+        return max(agreements, key=lambda a: (not a.passed, a.mismatched > 0, a.max_rel_error))
 
     def _agrees_with_reference(
-        self, outputs: Sequence[torch.Tensor], kind: InputKind, expected: Expected, errors: tuple[float, ...]
+        self,
+        outputs: Sequence[torch.Tensor],
+        kind: InputKind,
+        expected: Expected,
+        errors: tuple[ErrorSize, ...],
     ) -> bool:
         for actual, exact, scale, error in zip(
             outputs, expected.outputs, expected.scales, errors, strict=True
@@ -123,7 +128,7 @@ class AnswerCheck:
                 scale=scale,
                 tolerance=self._bench.tolerance(kind),
                 # Here the reference stands in for the oracle, so its own error comes on top.
-                reference_error=2 * error,
+                reference_error=error.doubled(),
                 input_kind=kind.value,
                 shape=tuple(actual.shape),
             )

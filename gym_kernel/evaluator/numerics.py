@@ -7,7 +7,8 @@ The error of element ``i`` is scaled by the output's own size, never by a consta
 
 so that a softmax over 393,216 columns (outputs near 2.5e-6) is held to the same relative accuracy as an
 activation of order one, and a value near zero among larger ones is not asked for digits it cannot have.
-The largest ``e_i`` counts, not a share of the elements. :func:`allowed_error` is the bound.
+The largest ``e_i`` counts, not a share of the elements, and in half precision their RMS as well:
+:mod:`gym_kernel.evaluator.error_bound` has the bounds.
 
 Everything runs in chunks on the tensors' own device, and the host waits once where all is well.
 """
@@ -20,78 +21,26 @@ from itertools import accumulate
 
 import torch
 
+from gym_kernel.evaluator.error_bound import ErrorSize, allowed_error, allowed_rms, is_exact, real_dtype
 from gym_kernel.evaluator.tally import NOWHERE, Details, Tally
 from gym_kernel.evaluator.verdict import Agreement
 from gym_kernel.tasks.task import Tolerance
 
-__all__ = ["Comparison", "allowed_error", "compare", "is_well_posed", "output_scale", "scaled_error"]
+__all__ = ["Comparison", "compare", "output_scale", "scaled_error"]
 
 _CHUNK_ELEMENTS = {"cuda": 1 << 24, "cpu": 1 << 19}
 
-_HARD_CAP = {torch.float64: 1e-12, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
-
-_REFERENCE_FACTOR = 16.0
-_EPS_FACTOR = 32.0
+_NO_ERROR = ErrorSize()
 
 # Sums of float32 squares between these have neither overflowed nor lost themselves in denormals.
 _SAFE_SQUARES = (1e-30, 3e38)
 
 
-def allowed_error(dtype: torch.dtype, tolerance: Tolerance, reference_error: float = 0.0) -> float:
-    """Largest scaled error that an honest kernel may have.
-
-    ``min(max(16 * reference_error, 32 * eps, eps * sqrt(reduction_length)), cap, task's own cap)``, where
-
-    * ``16 * reference_error``: the eager reference rounds as well. Another order of summation or another
-      library's exp may be several times worse, not hundreds of times.
-    * ``32 * eps`` (3.8e-6 in float32): the CUDA guide gives 2 + 1.16 x ulp for ``__expf`` and 2 ulp for
-      ``ex2.approx`` and ``__fdividef``. Where exp(x) still matters beside the scale (x > -8) that is at most
-      13 ulp, and the division adds 2.
-    * ``eps * sqrt(reduction_length)``: the rounding of a sum of K terms grows like a random walk (Higham,
-      *Accuracy and Stability of Numerical Algorithms*, 2nd ed., section 4.2). 7.5e-5 for 393,216 columns.
-    * the cap keeps out arithmetic of the next lower precision, whatever the other three allow. float16 and
-      TF32 round to 4.9e-4, so an element near the scale is off by up to 2.4e-4: over float32's cap of 1e-4.
-      In half precision 5e-3 (float16) and 3e-2 (bfloat16) are about 5 and 4 eps, a handful of rounded
-      intermediates, and below the 6e-2 that float8 rounds to. In float64 1e-12 is far below float32's 6e-8.
-
-    Args:
-        dtype: Dtype of the output. Integers and booleans are compared exactly.
-        tolerance: The task's reduction length and cap. Its absolute tolerance is applied to the errors instead.
-        reference_error: :func:`scaled_error` of the eager reference against the float64 oracle; 0 where the
-            expected values come from the reference itself.
-
-    Returns:
-        A relative error; 0.0 for dtypes that are compared exactly.
-    """
-    if _is_exact(dtype):
-        return 0.0
-    dtype = _real(dtype)
-    eps = torch.finfo(dtype).eps
-    grown = max(
-        _REFERENCE_FACTOR * reference_error, _EPS_FACTOR * eps, eps * math.sqrt(tolerance.reduction_length)
-    )
-    # Float8 outputs have no cap of their own: a few roundings of theirs is what their range can hold.
-    cap = _HARD_CAP.get(dtype, 4 * eps)
-    return min(grown, cap) if tolerance.cap is None else min(grown, cap, tolerance.cap)
-
-
-def is_well_posed(dtype: torch.dtype, reference_error: float) -> bool:
-    """Whether inputs are fit to judge by: the reference itself stays within half the hard cap.
-
-    Where it does not (it overflows, or cancels all its digits), a disagreement says nothing about a
-    candidate.
-    """
-    if _is_exact(dtype):
-        return True
-    dtype = _real(dtype)
-    return reference_error <= 0.5 * _HARD_CAP.get(dtype, 4 * torch.finfo(dtype).eps)
-
-
 def output_scale(expected: torch.Tensor) -> float:
     """RMS of the finite values of ``expected``; 0.0 where there are none. Waits on the device."""
-    if expected.numel() == 0 or _is_exact(expected.dtype):
+    if expected.numel() == 0 or is_exact(expected.dtype):
         return 0.0
-    wide = torch.float64 if _real(expected.dtype) == torch.float64 else torch.float32
+    wide = torch.float64 if real_dtype(expected.dtype) == torch.float64 else torch.float32
     chunks = [chunk for (chunk,) in _chunks(_as_real(expected))]
     norms = torch.stack([torch.linalg.vector_norm(chunk, dtype=wide) for chunk in chunks])
     total: float = norms.double().square_().sum().item()
@@ -121,7 +70,7 @@ def compare(
     expected: torch.Tensor,
     *,
     tolerance: Tolerance,
-    reference_error: float = 0.0,
+    reference_error: ErrorSize = _NO_ERROR,
     input_kind: str = "official",
     scale: float | None = None,
 ) -> Agreement:
@@ -131,7 +80,7 @@ def compare(
         actual: The candidate's output, in the dtype the task asks for.
         expected: The oracle's values on the same device, same shape: float64, or ``actual``'s dtype at least.
         tolerance: The task's tolerance.
-        reference_error: See :func:`allowed_error`.
+        reference_error: The eager reference's own; none where the expected values are its own.
         input_kind: Name of the inputs, for the record.
         scale: :func:`output_scale` of ``expected`` where it is known already, which saves a pass.
 
@@ -160,7 +109,7 @@ class Comparison:
         dtype: Dtype of the output.
         scale: :func:`output_scale` of the whole expected output (the float32 reference's is good enough).
         tolerance: The task's tolerance.
-        reference_error: See :func:`allowed_error`.
+        reference_error: The eager reference's own; none where the expected values are its own.
         input_kind: Name of the inputs, for the record.
         shape: Shape of the whole output, to say where the worst element is.
     """
@@ -171,16 +120,17 @@ class Comparison:
         *,
         scale: float,
         tolerance: Tolerance,
-        reference_error: float = 0.0,
+        reference_error: ErrorSize = _NO_ERROR,
         input_kind: str = "official",
         shape: tuple[int, ...] = (),
     ) -> None:
         self._dtype = dtype
-        self._exact = _is_exact(dtype)
+        self._exact = is_exact(dtype)
         self._absolute = 0.0 if self._exact else tolerance.absolute
-        self._allowed = allowed_error(dtype, tolerance, reference_error)
+        self._allowed = allowed_error(dtype, tolerance, reference_error.largest)
+        self._reference_rms = reference_error.rms
         # An oracle of zeros alone has no size of its own; the smallest normal number keeps 0/0 out.
-        self._scale = 1.0 if self._exact else max(scale, torch.finfo(_real(dtype)).tiny)
+        self._scale = 1.0 if self._exact else max(scale, torch.finfo(real_dtype(dtype)).tiny)
         self._input_kind = input_kind
         self._shape = shape
         self._elements = 0
@@ -207,10 +157,10 @@ class Comparison:
         self._elements = starts.pop()
         maxima = torch.stack([self._maxima(a, x) for a, x in pairs]).tolist()
         suspect = []
-        for (a, x), start, (absolute, relative) in zip(pairs, starts, maxima, strict=True):
+        for (a, x), start, (absolute, relative, squares) in zip(pairs, starts, maxima, strict=True):
             # Written so that NaN, which compares false, is looked into.
             if relative <= self._allowed:
-                self._tally.merge_clean(absolute, relative)
+                self._tally.merge_clean(absolute, relative, squares)
             else:
                 suspect.append(self._details(a, x, start))
         if suspect:
@@ -227,14 +177,14 @@ class Comparison:
         if expected.dtype not in (*dtypes, torch.float64):
             return False
         try:
-            from gym_kernel.evaluator.numerics_fused import largest_errors
+            from gym_kernel.evaluator.numerics_fused import error_sizes
         except ImportError:
             return False
         with torch.cuda.device(actual.device):
-            absolute, relative = largest_errors(actual, expected, self._absolute, self._scale)
+            absolute, relative, squares = error_sizes(actual, expected, self._absolute, self._scale)
         if not relative <= self._allowed:
             return False
-        self._tally.merge_clean(absolute, relative)
+        self._tally.merge_clean(absolute, relative, squares)
         return True
 
     @property
@@ -242,10 +192,16 @@ class Comparison:
         """Largest scaled error so far; infinite where a NaN or Inf is out of place."""
         return max(self._tally.max_rel, self._tally.worst)
 
+    @property
+    def _rms(self) -> float:
+        return math.sqrt(self._tally.squares / self._elements) if self._elements else 0.0
+
     def agreement(self) -> Agreement:
         """The result over everything added so far."""
         tally = self._tally
         return Agreement(
+            rms_error=self._rms,
+            rms_tolerance=allowed_rms(self._dtype, self._elements, self._reference_rms),
             input_kind=self._input_kind,
             elements=self._elements,
             mismatched=tally.mismatched,
@@ -262,17 +218,21 @@ class Comparison:
         )
 
     def _maxima(self, actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-        """Largest absolute and scaled error of a chunk, float64, shape (2,); NaN where anything is NaN."""
+        """Largest absolute and scaled error of a chunk and the sum of the latter's squares; NaN where anything is NaN.
+
+        Returns:
+            float64, shape (3,).
+        """
         if self._exact:
             differs = (actual != expected).any().double()
-            return torch.stack((torch.zeros_like(differs), differs))
+            return torch.stack((torch.zeros_like(differs), differs, differs))
         actual, expected = _widened(actual, expected)
         error = torch.sub(actual, expected).abs_()
         largest = error.amax()
         if self._absolute:
             error.sub_(self._absolute).clamp_(min=0.0)
-        relative = error.div_(expected.abs().add_(self._scale)).amax()
-        return torch.stack((largest, relative)).double()
+        relative = error.div_(expected.abs().add_(self._scale))
+        return torch.stack((largest.double(), relative.amax().double(), _sum_of_squares(relative)))
 
     def _details(self, actual: torch.Tensor, expected: torch.Tensor, start: int) -> torch.Tensor:
         """Fields of :class:`Details` for one chunk, float64."""
@@ -299,6 +259,7 @@ class Comparison:
             wrong.sum(),
             error.max(),
             torch.where(both, relative, 0.0).max(),
+            _sum_of_squares(torch.where(both, relative, 0.0)),
             judged[worst],
             worst + start,
             actual[worst],
@@ -329,14 +290,6 @@ class Comparison:
         return tuple(reversed(index))
 
 
-def _is_exact(dtype: torch.dtype) -> bool:
-    return not (dtype.is_floating_point or dtype.is_complex)
-
-
-def _real(dtype: torch.dtype) -> torch.dtype:
-    return dtype.to_real() if dtype.is_complex else dtype
-
-
 def _as_real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
@@ -358,6 +311,10 @@ def _widened(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor
     # A float32 operand is promoted inside the kernel, without a copy.
     actual = actual if actual.dtype in (wide, torch.float32) else actual.to(wide)
     return actual, expected if expected.dtype == wide else expected.to(wide)
+
+
+def _sum_of_squares(errors: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.vector_norm(errors).double().square_()
 
 
 def _finite_squares(chunk: torch.Tensor) -> torch.Tensor:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 import torch
 
 from gym_kernel.errors import TaskError
-from gym_kernel.evaluator.arena import lay_out, view
+from gym_kernel.evaluator.arena import lay_out
 from gym_kernel.evaluator.arena_pool import ArenaPool
 from gym_kernel.evaluator.briefing import Briefing, DeviceFacts, TensorFacts
+from gym_kernel.evaluator.error_bound import ErrorSize, is_well_posed
 from gym_kernel.evaluator.input_kinds import BUILT_ON_OFFICIAL, InputKind, kinds_for, official_inputs
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.kind_tolerance import tolerance_on
-from gym_kernel.evaluator.numerics import Comparison, is_well_posed, output_scale
+from gym_kernel.evaluator.numerics import Comparison, output_scale
 from gym_kernel.evaluator.parameter_draw import Liberty, ParameterDraw
 from gym_kernel.evaluator.reference_source import TASKS_OWN, domains_of, execute_reference
+from gym_kernel.evaluator.reference_timing import time_copy, time_reference
 from gym_kernel.evaluator.roofline import Ceilings, roofline_of
-from gym_kernel.evaluator.sampling import SamplingPlan
 from gym_kernel.evaluator.steadiness import is_steady
-from gym_kernel.evaluator.stopwatch import Stopwatch, create_stopwatch
 from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.verdict import Agreement
 from gym_kernel.evaluator.work import count_work
@@ -34,8 +33,6 @@ __all__ = ["Expected", "ReferenceBench"]
 
 _CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
 _WEIGHT_SEED = 20_240_229
-_COPIES = 5
-_CPU_BATCHES = 5
 _MARGIN = 3.0
 
 
@@ -85,7 +82,7 @@ class ReferenceBench:
         # Made anew: a copy of a model may go on using parts of the original.
         self._models64 = [self._construct(namespace).double() for namespace in namespaces]
         self._parameter_draw = ParameterDraw([*self._models, *self._models64])
-        self._reference_errors: dict[tuple[InputKind, int, int], tuple[float, ...] | None] = {}
+        self._reference_errors: dict[tuple[InputKind, int, int], tuple[ErrorSize, ...] | None] = {}
 
         sample = self._official(seed=0)
         with torch.no_grad():
@@ -109,7 +106,7 @@ class ReferenceBench:
         work = count_work(self._construct(self._namespace), sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
         del sample, tensors, outputs
-        self.copy_us = self._time_copy()
+        self.copy_us = time_copy(self.outputs, self.output_bytes, arenas, self._device)
         self.timing = self._time_reference()
         self.roofline = self.roofline.at_most(self.timing.median_us)
 
@@ -170,9 +167,9 @@ class ReferenceBench:
             }
         return self.parameter_values()
 
-    def _is_far_from_limit(self, errors: tuple[float, ...]) -> bool:
+    def _is_far_from_limit(self, errors: tuple[ErrorSize, ...]) -> bool:
         return all(
-            is_well_posed(getattr(torch, slot.dtype), _MARGIN * error)
+            is_well_posed(getattr(torch, slot.dtype), _MARGIN * error.largest)
             for slot, error in zip(self.outputs, errors, strict=True)
         )
 
@@ -188,7 +185,7 @@ class ReferenceBench:
 
     def reference_errors(
         self, kind: InputKind, inputs: InputSet, expected: Expected, form: int = 0
-    ) -> tuple[float, ...] | None:
+    ) -> tuple[ErrorSize, ...] | None:
         """The reference's own scaled error against the oracle, by output; measured once for a kind and variant.
 
         Returns:
@@ -201,7 +198,7 @@ class ReferenceBench:
 
     def measure_again(
         self, kind: InputKind, inputs: InputSet, expected: Expected, form: int
-    ) -> tuple[float, ...] | None:
+    ) -> tuple[ErrorSize, ...] | None:
         """The reference's own error at these very inputs, which may be larger than at the first of their kind.
 
         Returns:
@@ -211,19 +208,21 @@ class ReferenceBench:
         key = (kind, inputs.variant, form)
         known = self._reference_errors.get(key)
         if errors is not None and known is not None:
-            errors = tuple(map(max, errors, known))
+            errors = tuple(map(ErrorSize.joined, errors, known))
             self._reference_errors[key] = errors
         return errors
 
     def _measured_errors(
         self, kind: InputKind, inputs: InputSet, expected: Expected, form: int
-    ) -> tuple[float, ...] | None:
+    ) -> tuple[ErrorSize, ...] | None:
         agreements = self.against_oracle(expected.outputs, kind, inputs, expected, None, form)
         errors = tuple(
-            agreement.max_rel_error if agreement.expected_nonfinite == 0 or agreement.passed else float("inf")
+            ErrorSize(agreement.max_rel_error, agreement.rms_error)
+            if agreement.expected_nonfinite == 0 or agreement.mismatched == 0
+            else ErrorSize(math.inf, math.inf)
             for agreement in agreements
         )
-        if not all(is_well_posed(o.dtype, e) for o, e in zip(expected.outputs, errors, strict=True)):
+        if not all(is_well_posed(o.dtype, e.largest) for o, e in zip(expected.outputs, errors, strict=True)):
             return None
         if kind is not InputKind.OFFICIAL and any(agreement.nan_count for agreement in agreements):
             # A row of zeros divided by its norm, say: a submission that guards against it is no less right.
@@ -247,7 +246,7 @@ class ReferenceBench:
         kind: InputKind,
         inputs: InputSet,
         expected: Expected,
-        reference_errors: tuple[float, ...] | None,
+        reference_errors: tuple[ErrorSize, ...] | None,
         form: int = 0,
     ) -> list[Agreement]:
         """Compare outputs with a float64 run of the reference, in slices where its rows are independent.
@@ -255,7 +254,7 @@ class ReferenceBench:
         Returns:
             One agreement for each output.
         """
-        errors = reference_errors or (0.0,) * len(actual)
+        errors = reference_errors or (ErrorSize(),) * len(actual)
         comparisons = [
             Comparison(
                 tensor.dtype,
@@ -360,46 +359,15 @@ class ReferenceBench:
         slots, size_bytes = lay_out([(tuple(t.shape), t.dtype) for t in state.values()])
         return tuple(Parameter(name, slot) for name, slot in zip(state, slots, strict=True)), size_bytes
 
-    def _time_copy(self) -> float:
-        """Median time of copying the outputs into an arena, in microseconds."""
-        arena = self.arenas.acquire(self.output_bytes)
-        targets = [view(arena.bytes, slot) for slot in self.outputs]
-        sources = [torch.zeros_like(target) for target in targets]
-        stopwatch = create_stopwatch(self._device)
-
-        def copy_all() -> None:
-            for target, source in zip(targets, sources, strict=True):
-                target.copy_(source)
-
-        try:
-            return median(stopwatch.time(copy_all, 0.0).elapsed_us for _ in range(_COPIES))
-        finally:
-            self.arenas.release(arena)
-
     @torch.no_grad()
     def _time_reference(self) -> Timing:
-        stopwatch = create_stopwatch(self._device)
-        # Threads of a CPU that have to be woken for each operator make it a hundred times slower, for a while.
-        batches = 1 if self._facts.is_cuda else _CPU_BATCHES
         inputs = self.new_input_set()
         try:
             self.write_inputs(inputs, InputKind.OFFICIAL, seed=1)
             arguments = inputs.arguments()
-            return min((self._timed(stopwatch, arguments) for _ in range(batches)), key=lambda t: t.median_us)
+            return time_reference(lambda: self._run(self._model, arguments), self._device)
         finally:
             self.arenas.release(inputs.arena)
-
-    def _timed(self, stopwatch: Stopwatch, arguments: list[Any]) -> Timing:
-        plan = SamplingPlan.for_device(self._device)
-        spin_us = plan.spin_us
-        for _ in range(3):
-            launch_us = stopwatch.time(lambda: self._run(self._model, arguments), spin_us).launch_us
-            spin_us = max(spin_us, 2 * launch_us) if plan.spin_us else 0.0
-        samples: list[float] = []
-        while plan.wants_more(samples):
-            timed = stopwatch.time(lambda: self._run(self._model, arguments), spin_us)
-            samples.append(timed.elapsed_us)
-        return Timing(tuple(samples))
 
 
 def _flatten(result: Any) -> list[torch.Tensor]:

@@ -17,6 +17,7 @@ class Details(NamedTuple):
     mismatched: float
     max_abs: float
     max_rel: float
+    squares: float
     worst: float
     worst_position: float
     worst_actual: float
@@ -32,20 +33,21 @@ class Tally:
 
     def __init__(self) -> None:
         self.mismatched = self.nans = self.infs = self.expected_nonfinite = 0
-        self.max_abs = self.max_rel = 0.0
+        self.max_abs = self.max_rel = self.squares = 0.0
         self.worst = -1.0
         self.worst_position = 0
         self.worst_actual = math.nan
         self.first_wrong = self.first_wrong_column = NOWHERE
 
-    def merge_clean(self, max_abs: float, max_rel: float) -> None:
-        """Add a chunk in which nothing is wrong."""
+    def merge_clean(self, max_abs: float, max_rel: float, squares: float) -> None:
+        """Add a chunk in which nothing is wrong; ``squares`` is the sum of its scaled errors' squares."""
+        self.squares += squares
         self.max_abs = max(self.max_abs, max_abs)
         self.max_rel = max(self.max_rel, max_rel)
 
     def merge(self, details: Details) -> None:
         """Add a chunk that was looked into."""
-        self.merge_clean(details.max_abs, details.max_rel)
+        self.merge_clean(details.max_abs, details.max_rel, details.squares)
         self.mismatched += int(details.mismatched)
         self.nans += int(details.nans)
         self.infs += int(details.infs)

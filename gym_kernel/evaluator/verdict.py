@@ -41,6 +41,8 @@ class Agreement:
         max_abs_error: Largest absolute error among finite elements.
         max_rel_error: Largest error relative to ``|expected| + scale`` (scale: RMS of the expected output).
         tolerance: The relative error that was allowed.
+        rms_error: Root mean square of the relative errors.
+        rms_tolerance: What was allowed of that; ``None`` where only the largest error is judged.
         worst_index: Index of the worst element, empty where nothing is wrong.
         worst_actual: Its value in the submission's output (``nan`` allowed).
         first_wrong: Where the first wrong element stands in the output, from 0 to 1; 0 where nothing is wrong.
@@ -56,6 +58,8 @@ class Agreement:
     max_abs_error: float
     max_rel_error: float
     tolerance: float
+    rms_error: float = 0.0
+    rms_tolerance: float | None = None
     worst_index: tuple[int, ...] = ()
     worst_actual: float | None = None
     first_wrong: float = 0.0
@@ -66,8 +70,13 @@ class Agreement:
 
     @property
     def passed(self) -> bool:
-        """Whether every element agrees."""
-        return self.mismatched == 0
+        """Whether every element agrees, and all of them on the whole."""
+        return self.mismatched == 0 and not self.is_biased
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether the errors are larger on the whole than roundings can make them."""
+        return self.rms_tolerance is not None and not self.rms_error <= self.rms_tolerance
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from gym_kernel.evaluator.cache import cache_dir
 from gym_kernel.evaluator.ceilings import cached
 from gym_kernel.evaluator.device_choice import resolve_device
 from gym_kernel.evaluator.device_facts import lock_name, read_device_facts
+from gym_kernel.evaluator.error_bound import ErrorSize
 from gym_kernel.evaluator.input_kinds import InputKind
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.lane import Lane
@@ -111,7 +112,7 @@ class Sample:
     expected: Expected
     other_inputs: InputSet
     other: Expected
-    errors: tuple[float, ...] | None
+    errors: tuple[ErrorSize, ...] | None
 
 
 @dataclass
@@ -181,7 +182,7 @@ class Workbench:
         expected = sample.expected.outputs[output]
         if actual.shape != expected.shape or actual.dtype != expected.dtype:
             return False
-        error = sample.errors[output] if sample.errors else 0.0
+        error = sample.errors[output] if sample.errors else ErrorSize()
         return compare(
             actual,
             expected,
