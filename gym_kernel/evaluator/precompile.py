@@ -1,8 +1,9 @@
 """Compiling a submission's Triton kernels before it gets the device.
 
 Triton compiles at a kernel's first launch. Here ``forward`` runs once with every launch replaced by its
-compilation, so that several submissions compile side by side while another one is timed. It is a head start only:
-what it cannot compile is compiled at the first real call.
+compilation, so that several submissions compile side by side while another one is timed. torch's large operators are
+left out as well: they would take time of the device from whoever is timed. It is a head start only: what it cannot
+compile is compiled at the first real call.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 from gym_kernel.evaluator.candidate import Candidate, CandidateError
+from gym_kernel.evaluator.dry_run import DryRun
 from gym_kernel.evaluator.worker_messages import Argument, FailureKind
 
 __all__ = ["precompile"]
@@ -42,7 +44,7 @@ def precompile(
         return False
     if not stand_in_bytes:
         return False
-    with _at_most(stand_in_bytes, device), _launches_compile_only(), torch.no_grad():
+    with _at_most(stand_in_bytes, device), _launches_compile_only(), torch.no_grad(), DryRun(device):
         try:
             candidate.forward([_stand_in(argument, device) for argument in arguments])
         except CandidateError as error:
