@@ -76,8 +76,9 @@ class DryRun(TorchDispatchMode):
 
 def _computes(func: Any) -> bool:
     """Whether an operator is torch's, and neither a view nor a change of a tensor's description."""
-    namespace, _, name = func.name().partition("::")
-    if not is_torch_operation(f"{namespace}::{name}") or name.partition(".")[0] in _METADATA:
+    if not isinstance(func, torch._ops.OpOverload) or not is_torch_operation(func.name()):
+        return False
+    if func.name().partition("::")[2].partition(".")[0] in _METADATA:
         return False
     return not func.is_view and torch.Tag.inplace_view not in func.tags
 

@@ -29,7 +29,8 @@ _SMALL = 1e-3
 _OUTLIERS = (30.0, 100.0)
 _BLOCKS = 32
 _FEW = 4
-_TIE_STEPS = (0.75, 0.5, 1.0)
+# Powers of two, and what is none: 81/128 lies half way between two codes where twice as much has the code 81.
+_TIE_STEPS = (81 / 128, 0.5, 1.0)
 _SPARSE_THRESHOLD = 1.645  # |normal| exceeds it in 10 % of the draws
 _ZERO_ROWS = 8
 _TAIL_STARTS = (-5.0, -3.0)
@@ -38,6 +39,8 @@ _TAIL_END = -9.0
 # Least and greatest size. Above 1e4, which stands for infinity in careless padding; squares leave float16's range.
 _HUGE = (1.6e4, 2.4e4)
 _HUGE_FLOAT16 = (210.0, 390.0)
+# In a domain with edges beyond those: shares of the way to them.
+_VAST = (0.3, 0.9)
 _OTHER_EDGE_SHARE = 1 / 32
 
 
@@ -55,15 +58,16 @@ class InputKind(str, Enum):
     OFFSET = "offset"
     """Normal around 100: cancellation, and overflow of an exp whose maximum was not taken off."""
     SMALL_SCALE = "small_scale"
-    """Normal of standard deviation 1e-3: digits lost near zero."""
+    """Normal of standard deviation 1e-3, and every eighth row zeros: digits lost near zero, an epsilon too many."""
     SPARSE = "sparse"
     """Nine tenths exact zeros, and every eighth row nothing but zeros."""
     TIES = "ties"
-    """Five distinct values, so that every row has many equal maxima."""
+    """Five distinct values in each row, so that it has many equal maxima."""
     NEGATIVE_TAIL = "negative_tail"
     """Uniform over [-9, s] with one s in [-5, -3] for all: where all outputs are small, errors cannot hide."""
     HUGE = "huge"
-    """Around 2e4 (300 in float16), rows of either sign, or the edges of a domain: finite stand-ins for infinity."""
+    """Around 2e4 (300 in float16), or near the edges of a vast domain, rows of either sign; else the edges of a
+    domain: finite stand-ins for infinity."""
 
 
 BUILT_ON_OFFICIAL = (InputKind.OFFICIAL, InputKind.OUTLIER_BLOCKS)
@@ -87,6 +91,11 @@ class _Frame:
             return cls(0.0, min(-domain.low, domain.high), 0)
         anchor, side = (domain.low, 1) if bounded_below else (domain.high, -1)
         return cls(anchor, domain.high - domain.low, side)
+
+    @property
+    def is_vast(self) -> bool:
+        """Whether it is the real line but for values that no function but a copy could bear."""
+        return self.side == 0 and _HUGE[1] < self.reach < math.inf
 
     def amplitude(self, wanted: float) -> float:
         """``wanted``, or a third of the reach where that is less: normal draws then seldom meet the edge."""
@@ -189,21 +198,29 @@ def _draw(
     unit = frame.amplitude(1.0)
     if kind is InputKind.TIES:
         tensor.uniform_(-2.5, 2.5, generator=generator).round_()
-        # By turns: halves of powers of two, and of what is none.
-        _confine(tensor, frame, domain, scale=_TIE_STEPS[generator.initial_seed() % len(_TIE_STEPS)] * unit)
+        # Rows by turns; a single one by the seed.
+        rows = (
+            [tensor[turn :: len(_TIE_STEPS)] for turn in range(len(_TIE_STEPS))]
+            if tensor.dim() > 1
+            else [tensor]
+        )
+        for turn, part in enumerate(rows):
+            step = _TIE_STEPS[(generator.initial_seed() + turn) % len(_TIE_STEPS)]
+            _confine(part, frame, domain, scale=step * unit)
         return
-    if kind is InputKind.LARGE_SCALE and math.isfinite(domain.high - domain.low):
+    if kind is InputKind.LARGE_SCALE and math.isfinite(domain.high - domain.low) and not frame.is_vast:
         tensor.uniform_(domain.low, domain.high, generator=generator)
         return
     tensor.normal_(generator=generator)
     if kind is InputKind.SPARSE:
         torch.ops.aten.softshrink.out(tensor, _SPARSE_THRESHOLD, out=tensor)
-        if tensor.dim():
-            tensor[_ZERO_ROWS - 1 :: _ZERO_ROWS].zero_()
+        _zero_some_rows(tensor)
         _confine(tensor, frame, domain, scale=2 * unit)
     elif kind is InputKind.LARGE_SCALE:
         _confine(tensor, frame, domain, scale=frame.amplitude(_LARGE_FLOAT16 if half else _LARGE))
     elif kind is InputKind.SMALL_SCALE:
+        # Beside rows of ordinary size nobody would see what stands where a zero belongs.
+        _zero_some_rows(tensor)
         _confine(tensor, frame, domain, scale=_SMALL * unit)
     elif kind is InputKind.OFFSET:
         offset = min(_OFFSET_FLOAT16 if half else _OFFSET, 0.5 * frame.reach)
@@ -211,6 +228,11 @@ def _draw(
         _confine(tensor, frame, domain, scale=min(1.0, 0.2 * offset), offset=offset)
     else:
         _confine(tensor, frame, domain, scale=unit)
+
+
+def _zero_some_rows(tensor: torch.Tensor) -> None:
+    if tensor.dim():
+        tensor[_ZERO_ROWS - 1 :: _ZERO_ROWS].zero_()
 
 
 def _confine(
@@ -232,8 +254,8 @@ def _huge(tensor: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.
     """Rows (along dimension 0) of one sign, in turns; in a bounded domain mostly the one edge or the other."""
     # A single row must not have the same sign in every call.
     other_sign = slice(generator.initial_seed() % 2, None, 2)
-    if not math.isfinite(domain.high - domain.low):
-        tensor.uniform_(*(_HUGE_FLOAT16 if tensor.dtype == torch.float16 else _HUGE), generator=generator)
+    if frame.is_vast or not math.isfinite(domain.high - domain.low):
+        tensor.uniform_(*_huge_sizes(tensor.dtype, frame), generator=generator)
         if tensor.dim() and not frame.side:
             tensor[other_sign].neg_()
         if tensor.dim() > 1 and tensor.dtype == torch.float16:
@@ -250,6 +272,13 @@ def _huge(tensor: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.
     if tensor.dim() and not frame.side:
         tensor[other_sign].neg_().add_(domain.low + domain.high)
     tensor.clamp_(domain.low, domain.high)
+
+
+def _huge_sizes(dtype: torch.dtype, frame: _Frame) -> tuple[float, float]:
+    """Least and greatest size where values are not the edges of a domain."""
+    if frame.is_vast:
+        return _VAST[0] * frame.reach, _VAST[1] * frame.reach
+    return _HUGE_FLOAT16 if dtype == torch.float16 else _HUGE
 
 
 def _outliers(rows: torch.Tensor, frame: _Frame, domain: Domain, generator: torch.Generator) -> None:

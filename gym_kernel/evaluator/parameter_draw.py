@@ -1,7 +1,8 @@
 """Parameters and buffers drawn anew for every evaluation, from its secret seeds.
 
 What a constructor makes can be made by a submission too, where the seed is known, and often has a property that an
-input never shows: weights of a norm that are all positive, biases that start as zeros.
+input never shows: weights of a norm that are all positive, biases that start as zeros, stored variances beside which
+an epsilon is nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _FEW = 8
 # Enough for one that takes all signs for positive to fail; with more, a slope of the wrong sign would give a few large
 # outputs in every row, and hide what is wrong with small ones.
 _FLIPPED = 1 / 256
+# A variance of so many times its constructed size: beside 0.002 an epsilon of 1e-5 is a quarter of a per cent of the
+# output, and what is divided by its root is at most 45 times as large, which float16 bears. All channels alike: a few
+# of large outputs would hide what is wrong with the others.
+_NEAR_ZERO = 2e-3
+_VARIANCES = ("var", "variance")
 _CHUNK_ELEMENTS = 1 << 24
 _TRIED = (101, 102, 103)
 
@@ -30,6 +36,8 @@ _TRIED = (101, 102, 103)
 class Liberty(Enum):
     """How far drawn values may go from constructed ones."""
 
+    NEAR_ZERO = "near_zero"
+    """As ``FULL``, and stored variances are near zero."""
     FULL = "full"
     """Another size, the other sign here and there, and some noise."""
     SIZE = "size"
@@ -61,9 +69,14 @@ class ParameterDraw:
                 # One tensor under two names is drawn once.
                 known[key].twins.extend(twins)
                 continue
-            known[key] = _Drawn(tensor, twins, may_be_negative=name in trained and tensor.numel() >= _FEW)
+            known[key] = _Drawn(
+                tensor,
+                twins,
+                may_be_negative=name in trained and tensor.numel() >= _FEW,
+                is_variance=name not in trained and name.endswith(_VARIANCES) and bool((tensor > 0).all()),
+            )
             self._tensors.append(known[key])
-        self.liberty = Liberty.FULL if self._tensors else Liberty.NONE
+        self.liberty = next(self._liberties(), Liberty.NONE)
 
     def settle(self, acceptable: Callable[[], bool]) -> None:
         """Find how far values may go, and leave the constructed ones in place.
@@ -71,9 +84,7 @@ class ParameterDraw:
         Args:
             acceptable: Whether the models do their work with the values that they hold now.
         """
-        for liberty in (Liberty.FULL, Liberty.SIZE):
-            if not self._tensors:
-                break
+        for liberty in self._liberties():
             self.liberty = liberty
             if all(self._accepts(seed, acceptable) for seed in _TRIED):
                 break
@@ -83,6 +94,15 @@ class ParameterDraw:
             drawn.restore()
         if self.liberty is Liberty.NONE:
             self._tensors.clear()
+
+    def _liberties(self) -> Iterator[Liberty]:
+        """Those that may be tried, widest first."""
+        if not self._tensors:
+            return
+        # What is divided by several roots one after the other would leave the range of numbers.
+        if sum(drawn.is_variance for drawn in self._tensors) == 1:
+            yield Liberty.NEAR_ZERO
+        yield from (Liberty.FULL, Liberty.SIZE)
 
     def _accepts(self, seed: int, acceptable: Callable[[], bool]) -> bool:
         self.draw(seed)
@@ -103,9 +123,12 @@ class ParameterDraw:
 class _Drawn:
     """One tensor in the models' state."""
 
-    def __init__(self, tensor: torch.Tensor, twins: list[torch.Tensor], *, may_be_negative: bool) -> None:
+    def __init__(
+        self, tensor: torch.Tensor, twins: list[torch.Tensor], *, may_be_negative: bool, is_variance: bool
+    ) -> None:
         self.tensor = tensor
         self.twins = twins
+        self.is_variance = is_variance
         self._may_be_negative = may_be_negative
         self._constructed = tensor.clone()
         rms = float(torch.linalg.vector_norm(tensor.float())) / math.sqrt(tensor.numel())
@@ -116,7 +139,8 @@ class _Drawn:
         self._hand_on(self._constructed)
 
     def draw(self, generator: torch.Generator, liberty: Liberty) -> None:
-        signed = self._may_be_negative and liberty is Liberty.FULL
+        signed = self._may_be_negative and liberty in (Liberty.NEAR_ZERO, Liberty.FULL)
+        shrink = _NEAR_ZERO if self.is_variance and liberty is Liberty.NEAR_ZERO else 1.0
         spread = torch.empty((), device=self.tensor.device).uniform_(*_FROM_ZERO, generator=generator)
         drawn = torch.empty_like(self._constructed, memory_format=torch.contiguous_format)
         for new, old in zip(_chunks(drawn), _chunks(self._constructed), strict=True):
@@ -125,7 +149,7 @@ class _Drawn:
                 values.normal_(generator=generator).mul_(spread)
                 new.copy_(values if signed else values.abs_())
                 continue
-            values.uniform_(*_SIZES, generator=generator).mul_(old)
+            values.uniform_(*_SIZES, generator=generator).mul_(old).mul_(shrink)
             if signed:
                 other = torch.empty_like(values)
                 values.add_(other.normal_(generator=generator), alpha=self._noise)

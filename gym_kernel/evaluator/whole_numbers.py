@@ -2,8 +2,9 @@
 
 Operators on whole numbers are bookkeeping, so long as the numbers do not stand for values: the bits of a float, or
 what a kernel has written into a buffer. Where numbers come from is followed through a call, storage by storage.
-What a kernel writes cannot be seen; so only what torch made of the whole-number arguments is free, and buffers
-that a kernel could have written into may be worked on to a limit.
+What a kernel writes cannot be seen; so buffers that a kernel could have written into may be worked on to a limit.
+So may the arguments: an index is bookkeeping, weights in four or eight bits are values, and both are whole numbers.
+They are told apart by their size beside the floating-point ones, and by the bytes of an element.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _SMALL_IN_ALL = 2 * _SMALL_ELEMENTS
 # Tables that torch filled or the model keeps may be larger, but not so large that they could hold the values: all
 # steps with them together, as a share of the elements of the largest floating-point argument.
 _TABLES_SHARE = 0.25
+# An index has an element for each row and is worked on a dozen times; a flag for each value, once or twice.
+_INDEX_SHARE = 4.0
+# Nobody keeps an index in so few bytes, but codes that stand for weights.
+_CODE_BYTES = 2
 
 _FILLING = ("zeros", "ones", "full", "new_zeros", "new_ones", "new_full", "zero_", "fill_", "arange")
 # What they write to is not read by them.
@@ -29,7 +34,7 @@ _WRITING = frozenset("copy_ fill_ zero_ index_put_ scatter_ index_copy_ index_fi
 
 
 class _Origin(IntEnum):
-    """Where whole numbers come from; the worse, the lower."""
+    """Where whole numbers come from; the worse, the lower. Codes that were given are no better than tables."""
 
     UNKNOWN = 0
     FILLED = 1
@@ -46,23 +51,27 @@ class WholeNumbers:
 
     def __init__(self, arguments: Iterable[torch.Tensor] = (), kept: Iterable[torch.Tensor] = ()) -> None:
         # Arguments share one storage, and are told apart by their addresses.
-        self._arguments: list[tuple[int, int]] = []
+        self._arguments: list[tuple[int, int, _Origin]] = []
         # Weak references keep a storage's identity from being given to another one.
         self._origins: dict[int, tuple[StorageWeakRef, _Origin]] = {}
-        floats = [0]
+        given = kept_floats = 0
         shared = set()
         for tensor in arguments:
             shared.add(_storage(tensor))
             if _is_whole(tensor):
-                self._arguments.append(_span(tensor))
+                self._arguments.append((*_span(tensor), _origin_of_argument(tensor)))
             else:
-                floats.append(tensor.numel())
+                given = max(given, tensor.numel())
         for tensor in kept:
-            if _is_whole(tensor) and _storage(tensor) not in shared:
+            if not _is_whole(tensor):
+                kept_floats = max(kept_floats, tensor.numel())
+            elif _storage(tensor) not in shared:
                 self._set(tensor, _Origin.FILLED)
         self._left = {
             _Origin.UNKNOWN: _SMALL_IN_ALL,
-            _Origin.FILLED: max(_SMALL_IN_ALL, int(_TABLES_SHARE * max(floats))),
+            _Origin.FILLED: max(_SMALL_IN_ALL, int(_TABLES_SHARE * given)),
+            # The rows that an index picks may be a parameter's.
+            _Origin.ARGUMENT: max(_SMALL_IN_ALL, int(_INDEX_SHARE * max(given, kept_floats))),
         }
 
     def is_bookkeeping(
@@ -122,8 +131,6 @@ class WholeNumbers:
 
     def _afford(self, tensor: torch.Tensor) -> bool:
         origin, elements = self._origin(tensor), tensor.numel()
-        if origin is _Origin.ARGUMENT:
-            return True
         if origin is _Origin.UNKNOWN and elements >= _SMALL_ELEMENTS:
             return False
         self._left[origin] -= elements
@@ -136,8 +143,8 @@ class WholeNumbers:
         if found is not None:
             return found[1]
         first, last = _span(tensor)
-        inside = any(start <= first and last <= end for start, end in self._arguments)
-        return _Origin.ARGUMENT if inside else _Origin.UNKNOWN
+        around = (origin for start, end, origin in self._arguments if start <= first and last <= end)
+        return next(around, _Origin.UNKNOWN)
 
     def _set(self, tensor: torch.Tensor, origin: _Origin) -> None:
         key = _storage(tensor)
@@ -152,6 +159,11 @@ def _read(name: str, inputs: Sequence[torch.Tensor], written: Sequence[torch.Ten
         return list(inputs)
     targets = {id(tensor) for tensor in written}
     return [tensor for tensor in inputs if id(tensor) not in targets]
+
+
+def _origin_of_argument(tensor: torch.Tensor) -> _Origin:
+    may_be_codes = tensor.dtype != torch.bool and tensor.element_size() <= _CODE_BYTES
+    return _Origin.FILLED if may_be_codes else _Origin.ARGUMENT
 
 
 def _is_whole(tensor: torch.Tensor) -> bool:

@@ -44,8 +44,12 @@ keys = 512
 
 def get_inputs() -> list[torch.Tensor]:
     scores = 8 * torch.randn(batch, heads, queries, keys)
+    # To a first query all keys are alike, and far away.
+    scores[:, :, 0] = -9e3
     mask = torch.rand(batch, keys) < 0.9
-    return [scores, mask]
+    # Scores of hidden keys may be anything, and often exceed all others.
+    hidden = 3e3 * torch.randn(batch, 1, 1, keys)
+    return [torch.where(mask[:, None, None], scores, hidden), mask]
 
 
 def get_init_inputs() -> list[object]:
