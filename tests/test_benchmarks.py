@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.busy import busy_cores
 from benchmarks.child import ChildFailed, run_child
+from benchmarks.context_noise import Phase, phase_of, summary
 from benchmarks.kernels import Kernel, Language, renamed
 from benchmarks.readme_table import latency_table
 from benchmarks.throughput import Evaluated, Level, bound_by
@@ -235,3 +236,24 @@ def test_a_result_of_the_old_benchmark_stays_in_the_table(tmp_path: Path) -> Non
     table = latency_table(tmp_path)
     assert "| relu | Device | 9 | 2.000 | 0.250 |" in table
     assert "1.000" not in table
+
+
+def test_samples_beside_a_new_context_are_told_from_quiet_ones() -> None:
+    phases = [Phase("context", 100, 200), Phase("idle", 200, 400), Phase("death", 380, 500)]
+    assert [phase_of(*span, phases) for span in ((0, 90), (90, 110), (210, 220), (390, 395), (510, 520))] == [
+        "quiet", "context", "idle", "death", "quiet"
+    ]  # fmt: skip
+    samples = [(start, start + 5, 300.0 if 95 < start < 200 else 100.0) for start in range(0, 1000, 10)]
+    rows = {row["phase"]: row for row in summary(samples, phases)}
+    assert (
+        rows["quiet"]["median_ratio"] == rows["idle"]["median_ratio"] == rows["death"]["largest_ratio"] == 1
+    )
+    assert rows["context"]["median_ratio"] == 3
+    assert sum(row["samples"] for row in rows.values()) == len(samples)
+
+
+def test_context_noise_says_that_it_needs_a_gpu() -> None:
+    command = [sys.executable, "-m", "benchmarks.context_noise", "--device", "cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LIMIT_S, check=False)
+    assert done.returncode == 1
+    assert "There are contexts on a GPU only" in done.stderr
