@@ -215,6 +215,12 @@ blind(witnesses, "WorkEvidence")
         + MODEL.format("return run(x)"),
         refused=Status.INCORRECT,
     ),
+    "errors on the whole": Defence(
+        off=IMPORT.format("numerics") + "numerics.allowed_rms = lambda *_: None",
+        exploit=(ROOT / "tests/exploits/rms_norm_bf16_two_and_a_half_percent_more.py").read_text(),
+        refused=Status.INCORRECT,
+        task="rms_norm_bf16",
+    ),
     "every element counts": Defence(
         off=IMPORT.format("numerics")
         + "from dataclasses import replace\nkeep = numerics.Comparison.agreement\n"
