@@ -15,7 +15,7 @@ import pytest
 import torch
 from gymnasium.envs.registration import EnvSpec
 
-from gym_kernel.errors import TaskError
+from gym_kernel.errors import ConfigurationError, TaskError
 from gym_kernel.tasks import Domain, Task, TaskScale, Tolerance, load, suite_names
 from gym_kernel.tasks.suites import suite_task_ids
 from gym_kernel.tasks.task import Shape
@@ -140,6 +140,11 @@ def test_file_that_is_no_task_file_is_told_from_a_misspelling(tmp_path: Path) ->
         TaskError, match=r"It is a folder: name the task files in it, such as '.*/my_task\.py'"
     ):
         load(str(tmp_path))
+
+
+def test_kernelbench_must_be_a_path() -> None:
+    with pytest.raises(ConfigurationError, match="kernelbench=5 must be the path of a KernelBench checkout"):
+        load("relu", kernelbench=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("level", [1, 4])

@@ -156,7 +156,10 @@ class Evaluator:
             if answer.cause is FailureCause.DEVICE:
                 raise DeviceUnavailable(answer.message)
             message = answer.message
-        raise EvaluatorError(f"The evaluator could not describe task {task.id!r}: {message}")
+        raise EvaluatorError(
+            f"The evaluator could not describe task {task.id!r}: {message} It was tried twice with a new host; run "
+            "`gym-kernel doctor`, and look whether this machine ends processes for want of memory."
+        )
 
     def evaluate(self, submission: Submission) -> Verdict:
         """Evaluate one submission; blocks until its verdict is there.

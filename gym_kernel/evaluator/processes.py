@@ -70,11 +70,19 @@ def kill_group(pgid: int) -> bool:
 
 
 def children_of(pid: int) -> tuple[int, ...]:
-    """Pids of the direct children of ``pid``, zombies included."""
+    """Pids of the direct children of ``pid``, whichever of its threads forked them, zombies included."""
     try:
-        return tuple(int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-    except (FileNotFoundError, ProcessLookupError):
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return ()
+    if not Path(f"/proc/{pid}/task/{pid}/children").exists():
         return tuple(_children_by_scan(pid))
+    found: list[int] = []
+    for thread in threads:
+        # A thread that has ended meanwhile has handed its children on to another one.
+        with contextlib.suppress(OSError):
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    return tuple(found)
 
 
 def _children_by_scan(pid: int) -> Iterable[int]:
@@ -88,28 +96,15 @@ def _children_by_scan(pid: int) -> Iterable[int]:
 
 
 def descendants_of(pid: int) -> set[int]:
-    """Pids of all processes below ``pid``, whichever of their threads forked them."""
+    """Pids of all processes below ``pid``."""
     found: set[int] = set()
     pending = [pid]
     while pending:
-        for child in _children_of_all_threads(pending.pop()):
+        for child in children_of(pending.pop()):
             if child not in found:
                 found.add(child)
                 pending.append(child)
     return found
-
-
-def _children_of_all_threads(pid: int) -> Iterable[int]:
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return
-    if len(threads) <= 1:
-        yield from children_of(pid)
-        return
-    for thread in threads:
-        with contextlib.suppress(OSError):
-            yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
 
 
 def group_is_empty(pgid: int) -> bool:

@@ -344,13 +344,19 @@ class ReferenceBench:
 
     def _called(self, name: str) -> Sequence[Any]:
         try:
-            return list(self._namespace[name]())
+            made = self._namespace[name]()
         except torch.OutOfMemoryError:
             raise
         except TASKS_OWN as error:
             raise TaskError(
                 f"{name}() of task {self.task.id!r} fails: {type(error).__name__}: {error}"
             ) from error
+        if not isinstance(made, (list, tuple)):
+            raise TaskError(
+                f"{name}() of task {self.task.id!r} must return a list of arguments, not {type(made).__name__}: "
+                f"{'return [x]' if name == 'get_inputs' else 'return [] where there are none'}."
+            )
+        return made
 
     def _parameters(self) -> tuple[tuple[Parameter, ...], int]:
         state = self._model.state_dict()

@@ -54,7 +54,7 @@ def domains_of(task: Task, tensors: Sequence[torch.Tensor]) -> tuple[Domain, ...
         return tuple(Domain(fixed=not tensor.is_floating_point()) for tensor in tensors)
     if len(task.domains) != len(tensors):
         raise TaskError(
-            f"Task {task.id!r} declares {len(task.domains)} domains, but get_inputs returns {len(tensors)} "
-            "tensors; declare one domain for each."
+            f"Task {task.id!r} declares {len(task.domains)} domain{'s' * (len(task.domains) != 1)}, but get_inputs "
+            f"returns {len(tensors)} tensor{'s' * (len(tensors) != 1)}; declare one domain for each."
         )
     return task.domains

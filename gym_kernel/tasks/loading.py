@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from gym_kernel.errors import TaskError
+from gym_kernel.errors import ConfigurationError, TaskError
 from gym_kernel.tasks.kernelbench import is_kernelbench, kernelbench_tasks
 from gym_kernel.tasks.suites import builtin_tasks, suite_names, suite_task_ids
 from gym_kernel.tasks.task import Task
@@ -35,11 +35,17 @@ def load(
 
     Raises:
         TaskError: A name is unknown, a task is unusable, two different tasks share an id, or nothing is left.
+        ConfigurationError: ``kernelbench`` is no path.
 
     Example:
         >>> [task.id for task in load(["softmax", "pilot/heldout"])]
         ['softmax', 'log_softmax', 'mingpt_gelu']
     """
+    if kernelbench is not None and not isinstance(kernelbench, (str, os.PathLike)):
+        raise ConfigurationError(
+            f"kernelbench={kernelbench!r} must be the path of a KernelBench checkout, or of a Parquet or JSONL file of "
+            "its data set."
+        )
     tasks: dict[str, Task] = {}
     for task in _expand(spec, kernelbench):
         if tasks.setdefault(task.id, task) != task:
