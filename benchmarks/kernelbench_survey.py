@@ -206,6 +206,7 @@ def _impostors_on(bench: ReferenceBench, kinds: tuple[InputKind, ...]) -> dict[s
     fit: list[str] = []
     passed: dict[str, list[str]] = {}
     theirs: list[str] = []
+    own: dict[str, list[float]] = {}
     for kind in (kind for kind in bench.kinds if kind in kinds):
         inputs, others = bench.new_input_set(), bench.new_input_set()
         bench.write_inputs(inputs, kind, 11)
@@ -215,9 +216,10 @@ def _impostors_on(bench: ReferenceBench, kinds: tuple[InputKind, ...]) -> dict[s
         impostors = dict(_impostors(expected.outputs, other, inputs.arguments()))
         if kind is InputKind.OFFICIAL:
             theirs = [name for name, made in impostors.items() if _passes_theirs(made, expected.outputs)]
-        errors = bench.reference_errors(kind, inputs, expected)
+        errors = bench.errors.at(kind, inputs, expected)
         if errors is None:
             continue
+        own[kind.value] = [error.largest for error in errors]
         fit.append(kind.value)
         for name, made in impostors.items():
             agreed = [
@@ -229,7 +231,7 @@ def _impostors_on(bench: ReferenceBench, kinds: tuple[InputKind, ...]) -> dict[s
     return {
         "kinds": len([kind for kind in bench.kinds if kind in kinds]),
         "fit_kinds": fit,
-        "own_errors": {k.value: e for (k, *_), e in bench._reference_errors.items()},
+        "own_errors": own,
         "passes_theirs": theirs,
         "passes_judge": {name: kinds for name, kinds in passed.items() if len(kinds) == len(fit)},
         "passes_some": {name: kinds for name, kinds in passed.items() if len(kinds) < len(fit)},

@@ -46,8 +46,7 @@ _WORKER_TRIES = 3
 # Inputs and outputs of one call, and as much again for what forward makes on the way.
 _STAND_INS = 2
 _STAND_INS_WAIT_S = 2.0
-# The judge has two sets of inputs, an output, its copy and a reference's; the submission its own outputs and
-# what leads there.
+# The judge has two sets of inputs, an output and a reference's; the submission its own outputs and what leads there.
 _TENSORS_ON_DEVICE = 4
 # Within this a module is loaded, or has run out of time.
 _LOADS_WAIT_S = 60.0

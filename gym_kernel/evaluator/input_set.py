@@ -46,11 +46,16 @@ class InputSet:
             official: Tensors of ``get_inputs``, where this kind or task builds on them.
         """
         tail = tail_start(seed)
-        self.variant = round(tail) if kind is InputKind.NEGATIVE_TAIL else 0
+        self.variant = self.variant_of(kind, seed)
         for position, (tensor, domain) in enumerate(zip(self._own, self._domains, strict=True)):
             generator = torch.Generator(tensor.device).manual_seed((seed + position) % (1 << 63))
             given = None if official is None else official[position]
             fill(tensor, kind, domain, generator, given, tail)
+
+    @staticmethod
+    def variant_of(kind: InputKind, seed: int) -> int:
+        """The variant that a seed gives."""
+        return round(tail_start(seed)) if kind is InputKind.NEGATIVE_TAIL else 0
 
     def publish(self) -> None:
         """Let the worker see the contents; on a GPU it does already."""

@@ -13,16 +13,16 @@ from gym_kernel.errors import TaskError
 from gym_kernel.evaluator.arena import lay_out
 from gym_kernel.evaluator.arena_pool import ArenaPool
 from gym_kernel.evaluator.briefing import Briefing, DeviceFacts, TensorFacts
-from gym_kernel.evaluator.error_bound import ErrorSize, is_well_posed
+from gym_kernel.evaluator.error_bound import ErrorSize
 from gym_kernel.evaluator.input_kinds import BUILT_ON_OFFICIAL, InputKind, kinds_for, official_inputs
 from gym_kernel.evaluator.input_set import InputSet
 from gym_kernel.evaluator.kind_tolerance import tolerance_on
 from gym_kernel.evaluator.numerics import Comparison, output_scale
 from gym_kernel.evaluator.parameter_draw import Liberty, ParameterDraw
+from gym_kernel.evaluator.reference_errors import ReferenceErrors
 from gym_kernel.evaluator.reference_source import TASKS_OWN, domains_of, execute_reference
 from gym_kernel.evaluator.reference_timing import time_copy, time_reference
 from gym_kernel.evaluator.roofline import Ceilings, roofline_of
-from gym_kernel.evaluator.steadiness import is_steady
 from gym_kernel.evaluator.timing import Timing
 from gym_kernel.evaluator.verdict import Agreement
 from gym_kernel.evaluator.work import count_work
@@ -33,7 +33,6 @@ __all__ = ["Expected", "ReferenceBench"]
 
 _CHUNK_ELEMENTS = {"cuda": 1 << 26, "cpu": 1 << 22}
 _WEIGHT_SEED = 20_240_229
-_MARGIN = 3.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,8 @@ class ReferenceBench:
         # Made anew: a copy of a model may go on using parts of the original.
         self._models64 = [self._construct(namespace).double() for namespace in namespaces]
         self._parameter_draw = ParameterDraw([*self._models, *self._models64])
-        self._reference_errors: dict[tuple[InputKind, int, int], tuple[ErrorSize, ...] | None] = {}
+        #: How far the reference is from its float64 run.
+        self.errors = ReferenceErrors(self)
 
         sample = self._official(seed=0)
         with torch.no_grad():
@@ -102,6 +102,7 @@ class ReferenceBench:
             for tensor, domain in zip(tensors, self.domains, strict=True)
         )
         self._settle_parameters()
+        self.errors.measure()
         # Not the model itself, which might keep the tensors without memory that it is counted with.
         work = count_work(self._construct(self._namespace), sample, task.flops_per_element)
         self.roofline = roofline_of(work, ceilings, resident_bytes=min(self.output_bytes, facts.l2_bytes))
@@ -159,19 +160,7 @@ class ReferenceBench:
         """
         if self._parameter_draw.liberty is not Liberty.NONE:
             self._parameter_draw.draw(seed)
-            # Where the reference is near the limit, it is measured again: other parameters may take it beyond.
-            self._reference_errors = {
-                key: errors
-                for key, errors in self._reference_errors.items()
-                if errors is None or self._is_far_from_limit(errors)
-            }
         return self.parameter_values()
-
-    def _is_far_from_limit(self, errors: tuple[ErrorSize, ...]) -> bool:
-        return all(
-            is_well_posed(getattr(torch, slot.dtype), _MARGIN * error.largest)
-            for slot, error in zip(self.outputs, errors, strict=True)
-        )
 
     def tolerance(self, kind: InputKind) -> Tolerance:
         """What outputs for a kind of inputs are allowed."""
@@ -182,62 +171,6 @@ class ReferenceBench:
         """Run the reference, or an accepted form of it, at its own precision."""
         outputs = tuple(_flatten(self._run(self._models[form], inputs.arguments())))
         return Expected(outputs, tuple(output_scale(output) for output in outputs))
-
-    def reference_errors(
-        self, kind: InputKind, inputs: InputSet, expected: Expected, form: int = 0
-    ) -> tuple[ErrorSize, ...] | None:
-        """The reference's own scaled error against the oracle, by output; measured once for a kind and variant.
-
-        Returns:
-            One error for each output, or ``None`` where the kind is not fit to judge by on this task.
-        """
-        key = (kind, inputs.variant, form)
-        if key not in self._reference_errors:
-            self._reference_errors[key] = self._measured_errors(kind, inputs, expected, form)
-        return self._reference_errors[key]
-
-    def measure_again(
-        self, kind: InputKind, inputs: InputSet, expected: Expected, form: int
-    ) -> tuple[ErrorSize, ...] | None:
-        """The reference's own error at these very inputs, which may be larger than at the first of their kind.
-
-        Returns:
-            As :meth:`reference_errors`, which gives the larger ones from then on.
-        """
-        errors = self._measured_errors(kind, inputs, expected, form)
-        key = (kind, inputs.variant, form)
-        known = self._reference_errors.get(key)
-        if errors is not None and known is not None:
-            errors = tuple(map(ErrorSize.joined, errors, known))
-            self._reference_errors[key] = errors
-        return errors
-
-    def _measured_errors(
-        self, kind: InputKind, inputs: InputSet, expected: Expected, form: int
-    ) -> tuple[ErrorSize, ...] | None:
-        agreements = self.against_oracle(expected.outputs, kind, inputs, expected, None, form)
-        errors = tuple(
-            ErrorSize(agreement.max_rel_error, agreement.rms_error)
-            if agreement.expected_nonfinite == 0 or agreement.mismatched == 0
-            else ErrorSize(math.inf, math.inf)
-            for agreement in agreements
-        )
-        if not all(is_well_posed(o.dtype, e.largest) for o, e in zip(expected.outputs, errors, strict=True)):
-            return None
-        if kind is not InputKind.OFFICIAL and any(agreement.nan_count for agreement in agreements):
-            # A row of zeros divided by its norm, say: a submission that guards against it is no less right.
-            return None
-        if kind is InputKind.HUGE:
-            # Outputs beyond the range of their dtype, or at its edge, depend on the order of the sums.
-            overflows = any(agreement.expected_nonfinite for agreement in agreements)
-            if overflows or not is_steady(
-                lambda arguments: self._oracle_outputs(arguments, form),
-                inputs.arguments(),
-                self.domains,
-                expected.scales,
-            ):
-                return None
-        return errors
 
     @torch.no_grad()
     def against_oracle(
@@ -271,7 +204,8 @@ class ReferenceBench:
                 comparison.add(tensor if rows is None else tensor[rows], exact)
         return [comparison.agreement() for comparison in comparisons]
 
-    def _oracle_outputs(self, arguments: list[Any], form: int) -> Iterator[list[torch.Tensor]]:
+    def oracle_outputs(self, arguments: list[Any], form: int) -> Iterator[list[torch.Tensor]]:
+        """A float64 run of the reference, or of an accepted form of it, slice by slice."""
         for _, outputs in self._oracle_slices(arguments, self._models64[form]):
             yield outputs
 
@@ -293,7 +227,7 @@ class ReferenceBench:
         try:
             for form in self.forms:
                 expected = self.expected(inputs, form)
-                errors = self._measured_errors(InputKind.OFFICIAL, inputs, expected, form)
+                errors = self.errors.at(InputKind.OFFICIAL, inputs, expected, form)
                 if errors is None:
                     return math.inf
                 count += sum(int((~output.isfinite()).sum()) for output in expected.outputs)

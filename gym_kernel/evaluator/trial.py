@@ -12,7 +12,7 @@ from typing import TypeVar
 import torch
 
 from gym_kernel.errors import TaskError
-from gym_kernel.evaluator.answer_check import AnswerCheck
+from gym_kernel.evaluator.answer_check import AnswerCheck, TakenOutputs
 from gym_kernel.evaluator.arena import Arena, view
 from gym_kernel.evaluator.canary import choose_canary
 from gym_kernel.evaluator.clock_audit import CallOverhead, ClockAudit
@@ -55,6 +55,8 @@ _PROFILED_SHARE = 0.15
 _PROFILED_KINDS = 3
 _SECOND_LOOKS = 3
 _CALLS_A_LOOK = 10
+# More than this is compared where it is: another copy would ask too much of a card of 24 GB.
+_COPIED_BYTES = 1 << 30
 _POISON = 0xFF  # every float format reads it as NaN, every signed integer as -1
 
 Result = TypeVar("Result")
@@ -69,12 +71,14 @@ class _Returned:
         inputs: What it was called on.
         called: Its claim.
         window_us: How long it took by the judge's clock, in microseconds.
+        outputs: What it has returned.
     """
 
     order: Call
     inputs: InputSet
     called: Called
     window_us: float
+    outputs: TakenOutputs
 
 
 class Trial:
@@ -108,7 +112,6 @@ class Trial:
         self._inputs = [bench.new_input_set() for _ in range(_INPUT_SETS)]
         self._output = bench.arenas.acquire(bench.output_bytes)
         self._parameters = bench.arenas.acquire(bench.parameter_bytes) if bench.parameters else None
-        self._outputs: list[torch.Tensor] = []
         self._rules = EvidenceRules(
             bench.task.work_policy,
             on_gpu=self._device.type == "cuda",
@@ -162,7 +165,7 @@ class Trial:
             self._bench.write_inputs(inputs, kind, self._seeds.next())
             returned = self._call(inputs, deadline, profiled=kind in profiled)
             agreement, evidence = self._compared(
-                returned, deadline, partial(self._answers.check, self._outputs, kind, inputs)
+                returned, deadline, partial(self._answers.check, returned.outputs, kind, inputs)
             )
             if agreement is None:
                 continue
@@ -220,7 +223,7 @@ class Trial:
         self._bench.write_inputs(inputs, kind, self._seeds.next())
         returned = self._call(inputs, deadline, spin_us=spin_us, profiled=profiled)
         _, evidence = self._compared(
-            returned, deadline, partial(self._answers.check_timed, self._outputs, kind, inputs)
+            returned, deadline, partial(self._answers.check_timed, returned.outputs, kind, inputs)
         )
         return returned.called, evidence, returned.window_us
 
@@ -255,10 +258,12 @@ class Trial:
         arenas = [inputs.arena for inputs in self._inputs] + [self._output]
         return arenas if self._parameters is None else [*arenas, self._parameters]
 
-    def _take_outputs(self) -> None:
-        """Make the last call's output the judge's own at once: a worker can write until it is dead."""
-        self._outputs.clear()  # Before the copy, so that there is memory for one.
-        self._outputs.extend(view(self._output.bytes, slot).clone() for slot in self._bench.outputs)
+    def _taken_outputs(self) -> TakenOutputs:
+        """The last call's output, the judge's own at once where there is memory for it."""
+        views = tuple(view(self._output.bytes, slot) for slot in self._bench.outputs)
+        if self._device.type == "cpu" or self._bench.output_bytes <= _COPIED_BYTES:
+            return TakenOutputs(tuple(v.clone() for v in views), are_copies=True)
+        return TakenOutputs(views, are_copies=False)
 
     def _call(
         self, inputs: InputSet, deadline: float, *, spin_us: float = _FIRST_SPIN_US, profiled: bool = False
@@ -278,8 +283,7 @@ class Trial:
             raise OutcomeError(
                 Outcome.tampering(f"a call of {window_us:.0f} us was said to take {claim.elapsed_us} us")
             )
-        self._take_outputs()
-        return _Returned(order, inputs, claim, window_us)
+        return _Returned(order, inputs, claim, window_us, self._taken_outputs())
 
     def _compared(
         self, returned: _Returned, deadline: float, compare: Callable[[], Result]

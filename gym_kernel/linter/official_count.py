@@ -48,12 +48,12 @@ class OfficialCount:
 
     @property
     def memory_gib(self) -> float:
-        """Two input sets, three of outputs, parameters in both precisions, and the larger of the reference's runs.
+        """Two input sets, an output and the reference's, parameters in both precisions, and the larger of its runs.
 
-        The outputs are the submission's, the judge's copy of them and the reference's. A judge holds more for
-        moments, and each process some 0.6 GB for its CUDA context.
+        A judge holds more for moments, a copy of outputs of up to 1 GiB among it, and each process some 0.6 GB for
+        its CUDA context.
         """
-        steady = 2 * self.input_bytes + 3 * self.output_bytes + 4 * self.parameter_bytes
+        steady = 2 * self.input_bytes + 2 * self.output_bytes + 4 * self.parameter_bytes
         return (steady + max(self.reference_bytes, self.oracle_bytes)) / _GIB
 
     @property

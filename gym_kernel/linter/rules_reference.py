@@ -163,7 +163,7 @@ def _check_form(workbench: Workbench, form: int) -> Iterator[Finding]:
     sample = workbench.sample(InputKind.OFFICIAL)
     bench = workbench.bench
     expected = bench.expected(sample.inputs, form)
-    if bench.reference_errors(InputKind.OFFICIAL, sample.inputs, expected, form) is None:
+    if bench.errors.at(InputKind.OFFICIAL, sample.inputs, expected, form) is None:
         yield Finding(
             Rule.WELL_POSED,
             Severity.ERROR,

@@ -159,7 +159,7 @@ class Workbench:
         expected, other = bench.expected(self._inputs), bench.expected(self._others)
         self._check_shapes(kind, expected)
         self._check_shapes(kind, other)
-        errors = bench.reference_errors(kind, self._inputs, expected)
+        errors = bench.errors.usual(kind, self._inputs.variant)
         return Sample(kind, self._inputs, expected, self._others, other, errors)
 
     def _check_shapes(self, kind: InputKind, expected: Expected) -> None:
