@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,27 +14,18 @@ from typing import Any
 
 import pytest
 import torch
+from compilers import needs_compiler, run
 from torch.utils import cpp_extension
 
-from gym_kernel.evaluator import nvcc_phases, prepared_headers
+from gym_kernel.evaluator import prepared_headers
 from gym_kernel.evaluator.client import Evaluator, EvaluatorConfig
-from gym_kernel.evaluator.declared_names import Kind, declarations
 from gym_kernel.evaluator.extension_build import plan_build, use_fast_builds
 from gym_kernel.evaluator.fence import Isolation
 from gym_kernel.evaluator.fence_probe import probe_isolation
-from gym_kernel.evaluator.hidden_names import hidden_names, mentions_of
 from gym_kernel.evaluator.prepare_headers import prepare_headers
 from gym_kernel.evaluator.prepared_headers import PreparedHeaders
 from gym_kernel.evaluator.submission import Submission
 from gym_kernel.tasks import load
-
-_CXX = shutil.which(os.environ.get("CXX", "c++"))
-_NVCC = shutil.which("nvcc")
-_OF_TORCH = re.compile(r"_ZNK?(?:2at|3c10|5torch)")
-needs_compiler = pytest.mark.skipif(
-    _CXX is None or shutil.which("ninja") is None, reason="a C++ compiler and ninja are needed"
-)
-needs_nvcc = pytest.mark.skipif(_NVCC is None, reason="nvcc is not on the path")
 
 SCALE = """
 torch::Tensor scale(torch::Tensor x, double by) {
@@ -66,67 +56,6 @@ std::vector<at::Tensor> rows(const at::Tensor& x, c10::optional<int64_t> top) {
   return {sum, max};
 }
 """
-GELU = """
-#include <torch/extension.h>
-#include <cuda_runtime.h>
-#include <cmath>
-
-__global__ void gelu_kernel(const float* __restrict__ x, float* __restrict__ y, int64_t n) {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = 0.5f * x[i] * (1.0f + tanhf(0.7978845608f * (x[i] + 0.044715f * x[i] * x[i] * x[i])));
-}
-
-torch::Tensor gelu_cuda(torch::Tensor x) {
-  auto y = torch::empty_like(x);
-  gelu_kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
-  return y;
-}
-"""
-SIGMOID = """
-#include <torch/extension.h>
-#include <cuda_fp16.h>
-#include <vector>
-
-// Named like an operator of ATen, and a template: with that operator in sight, a tensor would be given to it.
-template <typename scalar_t> __device__ scalar_t sigmoid(scalar_t z) { return scalar_t(1) / (scalar_t(1) + exp(-z)); }
-
-template <typename scalar_t> __global__ void run(const scalar_t* x, scalar_t* y, int size, int stride) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride) {
-    float sum = 0.0f;
-    sum += float(x[i]);
-    y[i] = scalar_t(sigmoid(sum));
-  }
-}
-
-std::vector<at::Tensor> sigmoid_cuda(const torch::Tensor& input, double alpha) {
-  auto x = input.contiguous();
-  auto y = torch::zeros({x.size(0), 2}, torch::TensorOptions().dtype(x.dtype()).device(x.device()));
-  auto spare = torch::empty({1 << 3}, x.options().dtype(torch::kFloat32).requires_grad(false));
-  const int size = x.numel(), stride = 1024;
-  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "sigmoid", ([&] {
-    run<scalar_t><<<4, 256>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), size, stride);
-  }));
-  return {y, spare, torch::full_like(y, alpha)};
-}
-"""
-LIGHT = """
-namespace lib {
-struct Box { int chosen = 3; };
-inline int kept(int) { return 5; }
-inline int pick(long) { return 1; }
-template <class T> int operator<<(T, int) { return 1; }
-}
-"""
-MORE = """
-#define LIB_SWITCH 1
-namespace lib {
-inline int chosen(Box) { return 2; }
-inline int pick(int) { return 2; }
-inline int operator<<(Box, int) { return 2; }
-struct Unseen {};
-inline int operator-(Unseen, int) { return 9; }
-}
-"""
 TELL = '''
 import os, re, subprocess
 import torch
@@ -144,22 +73,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return x
 '''
-PLAIN_CUDA = """
-#include <cstdint>
-#include <cuda_runtime.h>
-namespace { __device__ int counter; __constant__ float weights[3]; }
-template <class T> __global__ void fill(T* x, int64_t n) {
-  __shared__ T part[32];
-  part[threadIdx.x % 32] = T(counter) + T(weights[1]);
-  __syncthreads();
-  if (threadIdx.x < n) x[threadIdx.x] = part[threadIdx.x % 32];
-}
-void go(float* x, cudaStream_t stream) { fill<float><<<1, 32, 0, stream>>>(x, 32); }
-"""
-
-
-def _run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, **options)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +97,7 @@ def test_program_that_prepares_headers_says_how_it_is_called() -> None:
         (["--help"], 0, "about a minute and 1.1 GB"),
         (["--nonsense"], 2, "--nonsense"),
     ):
-        done = _run(sys.executable, "-m", "gym_kernel.evaluator.prepare_headers", *words)
+        done = run(sys.executable, "-m", "gym_kernel.evaluator.prepare_headers", *words)
         assert done.returncode == code
         assert said in " ".join((done.stdout + done.stderr).split())
 
@@ -204,101 +117,7 @@ def _load(name: str, source: str, functions: list[str], **options: Any) -> Any:
 
 
 def _compile_command(folder: Path, target: str) -> str:
-    return _run("ninja", "-t", "commands", target, cwd=folder).stdout.strip()
-
-
-# Names.
-
-
-@needs_compiler
-def test_declarations_are_found_at_namespace_scope_and_nowhere_else(tmp_path: Path) -> None:
-    """What lookup finds is listed, overload by overload; parameters, members and locals are not."""
-    header = tmp_path / "names.h"
-    header.write_text(
-        """
-namespace outer { inline namespace v1 { struct Tensor { int member(int parameter); friend int held(Tensor); }; } }
-namespace outer {
-using std_like = int;
-enum Plain { red, green }; enum class Scoped { hidden_enumerator };
-template <class T = Tensor> T twice(T first) { int local = 0; return first; }
-int twice(int a = 3, int b = (4)); inline bool operator<<(Tensor const& left, int right) { return left.member(right); }
-extern int (*callback)(int given); int array[3], plain = 5, *pointer = nullptr;
-template <> inline double twice<double>(double x) { return x; }
-constexpr bool is_it = false;
-}
-using outer::twice;
-extern "C" { __attribute__((visibility("default"))) int c_function(void); }
-"""
-    )
-    text = _run(str(_CXX), "-std=c++20", "-E", "-x", "c++", str(header)).stdout
-    found = list(declarations(text))
-    names = {d.name for d in found}
-    assert {
-        "outer", "Tensor", "std_like", "Plain", "red", "green", "Scoped", "twice", "<<", "callback", "array", "plain",
-        "pointer", "is_it", "c_function",
-    } <= names  # fmt: skip
-    assert not names & {
-        "member", "parameter", "local", "hidden_enumerator", "given", "first", "left", "false", "nullptr", "T",
-        "visibility",
-    }  # fmt: skip
-    assert len({d.line for d in found if d.name == "twice" and d.kind is Kind.FUNCTION}) == 2
-    assert next(d for d in found if d.kind is Kind.DEFINITION and d.name == "Tensor").scope == ("outer",)
-    assert all(d.file == str(header) for d in found)
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("program", "differs"),
-    [
-        # The overload that only the full header has is the better one: compiles both ways, means something else.
-        ("template <class T> int chosen(T) { return 1; }\nint answer() { return chosen(lib::Box()); }", True),
-        ("int answer() { return lib::pick(1); }", True),
-        ("int answer() { return lib::Box() << 1; }", True),
-        ("int answer() {\n#ifdef LIB_SWITCH\n  return 1;\n#endif\n  return 2; }", True),
-        ("int answer() { return lib::kept(1); }", False),
-        ("int answer() { lib::Box box; return box.chosen; }", False),
-        ("int answer() { /* chosen by pick */ return 4 - 1; }", False),
-    ],
-)
-def test_programs_that_would_mean_something_else_mention_a_hidden_name(
-    program: str, differs: bool, tmp_path: Path
-) -> None:
-    """Each program compiles with both headers; where its answer differs, it is found out."""
-    (tmp_path / "light.h").write_text(LIGHT)
-    (tmp_path / "full.h").write_text(f'#include "light.h"\n{MORE}')
-    answers, read, macros = [], [], []
-    for name in ("full", "light"):
-        unit = tmp_path / f"{name}.cpp"
-        unit.write_text(f'#include "{name}.h"\n{program}\nint main() {{ return answer(); }}\n')
-        built = _run(str(_CXX), "-std=c++20", str(unit), "-o", str(tmp_path / name))
-        assert built.returncode == 0, built.stderr
-        answers.append(_run(str(tmp_path / name)).returncode)
-        text = _run(str(_CXX), "-std=c++20", "-E", "-dD", "-x", "c++", str(tmp_path / f"{name}.h")).stdout
-        read.append(list(declarations(text)))
-        macros.append(set(re.findall(r"^#define (\w+)", text, re.MULTILINE)))
-    assert (answers[0] != answers[1]) is differs
-    hidden = hidden_names(read[0], read[1], macros[0] - macros[1])
-    mentions = mentions_of(program)
-    assert mentions is not None
-    assert any(mentions.find(name) for name in hidden) is differs
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        '#include "own.h"',
-        "#define JOIN(a, b) a##b",
-        "int x = __COUNTER__;",
-        "#include FILE\n",
-        "int \\u00e9;",
-    ],
-)
-def test_text_that_does_not_tell_what_it_mentions_is_not_judged(code: str) -> None:
-    """Pasted names, files of its own and the like leave nothing to be sure of."""
-    assert mentions_of(f"#include <torch/extension.h>\n{code}\n") is None
-
-
-# C++.
+    return run("ninja", "-t", "commands", target, cwd=folder).stdout.strip()
 
 
 @pytest.mark.slow
@@ -313,7 +132,7 @@ def test_fast_build_gives_the_same_and_uses_the_precompiled_header(
     with pytest.raises(RuntimeError, match="scale takes float32, not Double"):
         extension.scale(x.double(), 3.0)
     command = _compile_command(tmp_path / "scale_fast", "main.o")
-    used = _run("/bin/sh", "-c", f"{command} -H", cwd=tmp_path / "scale_fast").stderr
+    used = run("/bin/sh", "-c", f"{command} -H", cwd=tmp_path / "scale_fast").stderr
     assert re.search(r"^! .*extension\.h\.gch/plain\.gch$", used, re.MULTILINE)
 
 
@@ -380,7 +199,7 @@ def test_truncated_precompiled_header_breaks_no_build(
         x = torch.randn(10)
         assert torch.equal(_load("truncated", SCALE, ["scale"]).scale(x, 2.0), x * 2.0)
         command = _compile_command(tmp_path / "truncated", "main.o")
-        used = _run("/bin/sh", "-c", f"{command} -H -fsyntax-only", cwd=tmp_path / "truncated").stderr
+        used = run("/bin/sh", "-c", f"{command} -H -fsyntax-only", cwd=tmp_path / "truncated").stderr
         assert not re.search(r"^! ", used, re.MULTILINE)
         header.write_bytes(b"nothing of the kind")
         assert torch.equal(_load("poisoned", SCALE, ["scale"]).scale(x, 4.0), x * 4.0)
@@ -432,148 +251,3 @@ def test_host_prepares_and_fenced_workers_use_it(
         second = evaluator.evaluate(Submission(load("relu")[0], code))
         assert "precompiled headers used: ['plain.gch']" in second.reason + second.detail
         assert second.stages.load_s < first.stages.load_s
-
-
-# CUDA.
-
-
-@pytest.fixture(scope="module")
-def cuda_flags(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """Flags of torch for one architecture."""
-    extra = tmp_path_factory.mktemp("include")
-    macros = Path(torch.__file__).parent / "include" / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h"
-    if not macros.exists():
-        # A torch for CPUs comes without this one.
-        (extra / "c10" / "cuda" / "impl").mkdir(parents=True)
-        (extra / "c10" / "cuda" / "impl" / "cuda_cmake_macros.h").write_text("#pragma once\n")
-    folders = [*cpp_extension.include_paths("cpu"), str(extra), _python_include()]
-    return (
-        "-DTORCH_EXTENSION_NAME=x", "-DTORCH_API_INCLUDE_EXTENSION_H",
-        *(part for folder in folders for part in ("-isystem", folder)),
-        "--expt-relaxed-constexpr", "-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_90,code=compute_90",
-        "--compiler-options", "-fPIC", "-std=c++20",
-    )  # fmt: skip
-
-
-def _python_include() -> str:
-    import sysconfig
-
-    return sysconfig.get_path("include")
-
-
-def _symbols(file: Path, kind: str) -> set[str]:
-    rows = [line.split() for line in _run("nm", str(file)).stdout.splitlines()]
-    unique = re.compile(r"_[0-9a-f]{8}_\d+_\w+?_cu_[0-9a-f]{8}")
-    return {unique.sub("_unit", row[-1]) for row in rows if row[-2] == kind}
-
-
-@needs_nvcc
-def test_phases_side_by_side_give_what_nvcc_gives(cuda_flags: tuple[str, ...], tmp_path: Path) -> None:
-    """The same code for the device and the same symbols, but for the unit's unique name."""
-    source = tmp_path / "plain.cu"
-    source.write_text(PLAIN_CUDA)
-    options = [*cuda_flags[-6:], "-c", str(source), "-o"]
-    objects = [tmp_path / "ordinary.o", tmp_path / "fast.o"]
-    assert _run(str(_NVCC), *options, str(objects[0])).returncode == 0
-    program = [sys.executable, "-ISB", nvcc_phases.__file__, str(_NVCC)]
-    # torch asks for a list of included files, too.
-    done = _run(*program, "-MD", "-MF", str(tmp_path / "fast.d"), *options, str(objects[1]))
-    assert (done.returncode, done.stderr) == (0, "")
-    for kind in "TtWwUdDbB":
-        assert _symbols(objects[0], kind) == _symbols(objects[1], kind)
-
-
-@needs_nvcc
-def test_what_is_not_one_file_for_one_architecture_is_left_to_nvcc(
-    cuda_flags: tuple[str, ...], tmp_path: Path
-) -> None:
-    """Two architectures, an error, a question about the version."""
-    source = tmp_path / "plain.cu"
-    source.write_text(PLAIN_CUDA)
-    program = [sys.executable, "-ISB", nvcc_phases.__file__, str(_NVCC)]
-    two = [
-        *cuda_flags[-6:],
-        "-gencode=arch=compute_80,code=sm_80",
-        "-c",
-        str(source),
-        "-o",
-        str(tmp_path / "two.o"),
-    ]
-    assert _run(*program, *two).returncode == 0
-    assert (tmp_path / "two.o").exists()
-    source.write_text(PLAIN_CUDA.replace("part[32]", "part[no_such_thing]"))
-    failed = _run(*program, *cuda_flags[-6:], "-c", str(source), "-o", str(tmp_path / "bad.o"))
-    assert failed.returncode != 0
-    assert "no_such_thing" in failed.stdout + failed.stderr
-    assert "release" in _run(*program, "--version").stdout
-
-
-@needs_nvcc
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_cuda_programs_built_both_ways_are_the_same(
-    cuda_flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PTX to the letter, the program's symbols, and nothing to link that torch or the extra object does not have."""
-    assert _NVCC is not None
-    monkeypatch.setattr(cpp_extension, "CUDA_HOME", str(Path(_nvcc_home())))
-    monkeypatch.setenv("GYM_KERNEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("CPATH", cuda_flags[cuda_flags.index("--expt-relaxed-constexpr") - 3])
-    prepared_headers.extensions_root.cache_clear()
-    folder = prepare_headers(optimisations=())
-    prepared_headers.extensions_root.cache_clear()
-    assert folder is not None
-    prepared = PreparedHeaders(folder)
-    known = {name for library in ("torch_cpu", "c10") for name in _exported(library)}
-    known |= _symbols(prepared.cuda_object, "W")
-    for name, code in (("gelu", GELU), ("sigmoid", SIGMOID)):
-        source = tmp_path / f"{name}.cu"
-        source.write_text(f"#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n{code}")
-        plan = plan_build([str(source)], (), (), prepared)
-        assert plan is not None
-        assert plan.cuda == prepared.cuda
-        own = tmp_path / f"{name}-includes"
-        own.mkdir()
-        (own / "gym_kernel_operators.h").write_text(plan.needs)
-        light = [f"-I{own}", f"-I{plan.cuda}"]
-        texts, objects = [], []
-        for way, more in (("ordinary", []), ("fast", light)):
-            kept, built = tmp_path / f"{name}-{way}", tmp_path / f"{way}.o"
-            kept.mkdir()
-            options = [
-                *more,
-                *cuda_flags,
-                "--keep",
-                "--keep-dir",
-                str(kept),
-                "-c",
-                str(source),
-                "-o",
-                str(built),
-            ]
-            assert _run(str(_NVCC), *options).returncode == 0
-            texts.append((kept / f"{name}.ptx").read_text())
-            objects.append(built)
-        assert texts[0] == texts[1]
-        for kind in "TD":
-            assert _symbols(objects[0], kind) == _symbols(objects[1], kind)
-        own_inline = [{s for s in _symbols(file, "W") if _OF_TORCH.match(s)} for file in objects]
-        assert own_inline[1] <= own_inline[0]
-        torchs = {
-            symbol for symbol in _symbols(objects[1], "U") if re.search(r"N[KR]*(?:2at|3c10|5torch)", symbol)
-        }
-        assert "_ZN5torch8autograd13make_variableEN2at6TensorEbb" in torchs
-        assert torchs <= known
-
-
-def _nvcc_home() -> str:
-    """Folder of the toolkit; ``nvcc`` on the path may be a script that calls it."""
-    dry = _run(str(_NVCC), "--dryrun", "-c", "x.cu").stderr
-    match = re.search(r"^#\$ TOP=(\S+)", dry, re.MULTILINE)
-    return os.path.normpath(match[1]) if match else str(Path(str(_NVCC)).parent.parent)
-
-
-def _exported(library: str) -> set[str]:
-    file = Path(torch.__file__).parent / "lib" / f"lib{library}.so"
-    return {line.split()[-1] for line in _run("nm", "-D", "--defined-only", str(file)).stdout.splitlines()}
