@@ -76,7 +76,59 @@ def test_work_on_whole_numbers_is_bookkeeping(witness: Witness, index: torch.Ten
 @pytest.mark.parametrize("name", ["bincount", "mask", "one_hot", "unique"])
 def test_bookkeeping_in_inference_mode(witness: Witness, index: torch.Tensor, name: str) -> None:
     with torch.inference_mode():
-        evidence = evidence_of(witness, BOOKKEEPING[name], index)
+        evidence = evidence_of(witness, lambda i, _: BOOKKEEPING[name](i), index, torch.ones(64, 1000))
+    assert refuse_work(evidence) == ""
+
+
+PACKED: dict[str, Forward] = {
+    "nibbles": lambda w: torch.stack([w & 15, w >> 4], dim=-1).flatten(-2).to(torch.int8) - 8,
+    "zero point": lambda w: w - 8,
+    "in another dtype": lambda w: w.to(torch.int32) - 8,
+    "in pieces": lambda w: [piece - 8 for piece in w],
+    "into a table": lambda w: torch.zeros(w.shape, dtype=torch.int64).copy_(w).sub_(8),
+}
+
+
+@pytest.mark.parametrize("name", list(PACKED))
+@pytest.mark.parametrize("rows", [16, 200])
+def test_codes_for_weights_are_values(witness: Witness, name: str, rows: int) -> None:
+    packed = (torch.arange(60 * 48) % 251).to(torch.uint8).view(60, 48)
+    evidence = evidence_of(witness, lambda w, _: PACKED[name](w), packed, torch.ones(rows, 48))
+    assert "torch computed values" in refuse_work(evidence)
+
+
+def test_weights_packed_into_wide_numbers_are_values_too(witness: Witness) -> None:
+    packed = torch.arange(4000, dtype=torch.int32).view(40, 100)
+
+    def forward(w: torch.Tensor, x: torch.Tensor) -> object:
+        return [(w >> shift) & 15 for shift in range(0, 32, 4)]
+
+    assert "aten::__rshift__" in refuse_work(evidence_of(witness, forward, packed, torch.ones(16, 800)))
+
+
+def test_codes_may_be_moved_and_compared(witness: Witness) -> None:
+    packed = (torch.arange(60 * 48) % 251).to(torch.uint8).view(60, 48)
+
+    def forward(w: torch.Tensor, x: torch.Tensor) -> object:
+        return w.t().contiguous(), w.view(torch.int32), w == 3, torch.nn.functional.pad(w, (0, 2)), w[:4] & 15
+
+    assert refuse_work(evidence_of(witness, forward, packed, torch.ones(16, 48))) == ""
+
+
+def test_whole_numbers_that_are_all_there_is_are_values(witness: Witness, index: torch.Tensor) -> None:
+    assert "torch computed values" in refuse_work(evidence_of(witness, torch.bincount, index.repeat(2)))
+
+
+def test_an_index_into_a_parameter_is_bookkeeping(witness: Witness, index: torch.Tensor) -> None:
+    table = torch.nn.Embedding(100, 64)
+    with torch.no_grad(), witness.watch(profiled=False, arguments=[index], model=table) as seen:
+        torch.argsort(index, stable=True), torch.bincount(index), torch.unique(index)
+    assert refuse_work(seen.evidence) == ""
+
+
+def test_flags_for_every_value_may_be_turned_around(witness: Witness) -> None:
+    flags = (torch.arange(6400) % 7 == 0).view(16, 400)
+    evidence = evidence_of(witness, lambda f, _: (~f, f.view(torch.uint8)), flags, torch.ones(16, 400))
     assert refuse_work(evidence) == ""
 
 
