@@ -23,7 +23,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.suite_rows import Part, Results, add_part_options, as_table, number, write_merged
+from benchmarks.suite_rows import Part, Results, add_part_options, as_table, number, still_to_do, write_merged
 from gym_kernel.errors import GymKernelError, TaskError
 from gym_kernel.evaluator.briefing import Briefing
 from gym_kernel.evaluator.client import Evaluator, EvaluatorConfig
@@ -367,7 +367,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(options: argparse.Namespace) -> tuple[Any, list[dict[str, Any]], list[str]]:
     started = time.monotonic()
     part: Part = options.part
-    lines = lines_of(part.of(load(options.only)))
+    lines = lines_of(still_to_do(load(options.only), lambda task: task.id, options))
     run = Run(options.device, options.lint_limit)
     head: dict[str, Any] = {"table": TABLE, "part": f"{part.index}/{part.count}"}
 

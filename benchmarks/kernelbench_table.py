@@ -25,7 +25,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.suite_rows import Part, Results, add_part_options, as_table, number, write_merged
+from benchmarks.suite_rows import Part, Results, add_part_options, as_table, number, still_to_do, write_merged
 from gym_kernel.evaluator.briefing import DeviceFacts
 from gym_kernel.evaluator.client import Evaluator, EvaluatorConfig
 from gym_kernel.evaluator.status import Status
@@ -332,7 +332,7 @@ def _run(options: argparse.Namespace) -> tuple[Path, list[dict[str, Any]], list[
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         every = lines_of(options.kernelbench, options.level or [1, 2], options.number)
-    lines = part.of(every)
+    lines = still_to_do(every, lambda line: line.task.id, options)
     head: dict[str, Any] = {
         "table": TABLE,
         "part": f"{part.index}/{part.count}",

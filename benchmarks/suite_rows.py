@@ -7,7 +7,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,17 @@ from typing import Any, TypeVar
 from benchmarks.report import RESULTS, device_slug, write_report
 from gym_kernel.evaluator.briefing import DeviceFacts
 
-__all__ = ["Part", "Results", "add_part_options", "as_table", "merged", "number", "read_part"]
+__all__ = [
+    "Part",
+    "Results",
+    "add_part_options",
+    "as_table",
+    "merged",
+    "number",
+    "read_part",
+    "still_to_do",
+    "write_merged",
+]
 
 Item = TypeVar("Item")
 
@@ -144,11 +154,38 @@ def write_merged(paths: Sequence[Path], folder: Path) -> tuple[Path, dict[str, A
     return path, report
 
 
+def still_to_do(
+    items: Sequence[Item], name: Callable[[Item], str], options: argparse.Namespace
+) -> list[Item]:
+    """Those of the chosen part that no report named by ``--without`` has finished.
+
+    Args:
+        items: All there are.
+        name: The ``id`` that an item's row has.
+        options: Those of :func:`add_part_options`.
+
+    Raises:
+        SystemExit: A file is no report of such a benchmark.
+    """
+    reports = [read_part(path) for path in options.without]
+    done = {row["id"] for report in reports for row in report["rows"] if row["finished"]}
+    part: Part = options.part
+    return part.of([item for item in items if name(item) not in done])
+
+
 def add_part_options(parser: argparse.ArgumentParser) -> None:
     """The options that long benchmarks have in common."""
     parser.add_argument("--device", default="auto")
     parser.add_argument(
         "--part", type=Part.parse, default=Part(), metavar="1/2", help="every second one alone"
+    )
+    parser.add_argument(
+        "--without",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="JSON",
+        help="leave out what these reports have finished",
     )
     parser.add_argument(
         "--limit", type=float, default=math.inf, metavar="SECONDS", help="begin nothing after so long"

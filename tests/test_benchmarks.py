@@ -18,6 +18,7 @@ from benchmarks.child import ChildFailed, run_child
 from benchmarks.context_noise import Phase, phase_of, summary
 from benchmarks.kernels import Kernel, Language, renamed
 from benchmarks.readme_table import latency_table
+from benchmarks.record import Ending, Step, carry_out
 from benchmarks.throughput import Evaluated, Level, bound_by
 from benchmarks.timed_env import PARTS
 from benchmarks.triad import moved_bytes
@@ -257,3 +258,31 @@ def test_context_noise_says_that_it_needs_a_gpu() -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
     assert "There are contexts on a GPU only" in done.stderr
+
+
+def record(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.record", "--device", "cpu", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=LIMIT_S, check=False)
+
+
+def test_record_runs_steps_in_turn_and_keeps_what_they_say(tmp_path: Path) -> None:
+    done = record("--only", "honest", "soak", "--minutes", 0.52, "--out", tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert [line.split(maxsplit=1)[0] for line in done.stdout.splitlines()[-2:]] == ["honest", "soak"]
+    assert done.stdout.splitlines()[-1].endswith("not begun")
+    report = json.loads((tmp_path / "corpus-honest-cpu.json").read_text())
+    assert report["wrong"] == []
+    assert "corpus-honest-cpu.json" in (tmp_path / "logs" / "honest.log").read_text()
+
+
+def test_a_step_that_overstays_is_killed(tmp_path: Path) -> None:
+    step = Step("relu", "throughput", ("--device", "cpu", "--tasks", "relu", "--in-flight", "1"), 60.0)
+    outcome = carry_out(step, ["--seconds", "60", "--out", str(tmp_path)], tmp_path / "relu.log", 2.0)
+    assert outcome.ending is Ending.KILLED
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_record_asks_for_the_checkout_that_its_steps_need(tmp_path: Path) -> None:
+    done = record("--only", "vs_kernelbench", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "--kernelbench" in done.stderr

@@ -239,9 +239,11 @@ def test_kernelbench_references_are_refused_as_submissions(
     kernelbench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     common = ("--device", "cpu", "--kernelbench", kernelbench, "--number", 1, 2, "--out", tmp_path)
-    for part in ("1/2", "2/2"):
-        assert _run(kernelbench_table.main, *common, "--part", part) == 0
-    parts = sorted(tmp_path.glob("kernelbench-part*.json"))
+    assert _run(kernelbench_table.main, *common, "--part", "1/2") == 0
+    first = tmp_path / "kernelbench-part1of2-cpu.json"
+    assert _run(kernelbench_table.main, *common, "--without", first, "--out", tmp_path / "rest") == 0
+    parts = [first, tmp_path / "rest" / "kernelbench-cpu.json"]
+    assert [len(read_part(part)["rows"]) for part in parts] == [1, 1]
     capsys.readouterr()
     assert _run(kernelbench_table.main, "--merge", *parts, "--out", tmp_path, "--markdown") == 0
     rows = read_part(tmp_path / "kernelbench-cpu.json")["rows"]
