@@ -144,7 +144,9 @@ def main() -> None:
     )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--minutes", type=float, default=75.0, help="for everything")
-    parser.add_argument("--only", nargs="+", choices=[step.name for step in STEPS], default=[], metavar="STEP")
+    parser.add_argument(
+        "--only", nargs="+", choices=[step.name for step in STEPS], default=[], metavar="STEP"
+    )
     parser.add_argument(
         "--kernelbench", type=Path, help="a checkout; steps that need one are left out without it"
     )
